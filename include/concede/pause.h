@@ -1,0 +1,32 @@
+/* pause.h: one instruction that says "I am spinning".
+ *
+ *     while (!cc_load_acquire(&ready)) cc_pause();
+ *
+ * It takes 4 to 60 ns on CPUs in use today, saves power, leaves the core to its sibling, and keeps the compiler from
+ * deleting or hoisting the loop around it. A loop of nothing but this never gives the CPU away: to wait for another
+ * thread, use cc_backoff_snooze() or something that can sleep.
+ *
+ *   x86        pause
+ *   ARM64      isb; with CC_PAUSE_ARM64_YIELD defined, yield (a no-op on most cores)
+ *   ARMv7      yield
+ *   RISC-V     pause, as its encoding, which is valid on every core
+ *   POWER      low, then medium priority
+ *   elsewhere  a compiler barrier */
+#ifndef CONCEDE_PAUSE_H
+#define CONCEDE_PAUSE_H
+
+#include <concede/arch.h>
+
+CC_BEGIN_DECLS
+
+/* One spin-wait hint. Never blocks, orders nothing between CPUs; any thread, also a signal handler. */
+CC_INLINE_ void cc_pause(void)
+{
+#if !defined(CC_MODEL)
+    CC_ARCH_PAUSE_();
+#endif
+}
+
+CC_END_DECLS
+
+#endif

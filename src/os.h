@@ -1,0 +1,43 @@
+/* os.h: all that concede asks of a system. One src/os_<system>.c each fulfils it; tests and the model checker bring
+ * their own. Nothing here sets errno, and nothing here is a cancellation point. */
+#ifndef CONCEDE_OS_H
+#define CONCEDE_OS_H
+
+#include <concede/deadline.h>
+#include <errno.h>
+
+CC_BEGIN_DECLS
+
+/* Sleeps while *word == expected, until a wake on the same address or the deadline (cc_now_ns() time; CC_FOREVER: none).
+ * The comparison and falling asleep are one step for every cc_os_wake_() on the address. It may return for no reason, so
+ * callers loop.
+ *   0          woken (or for no reason)
+ *   EAGAIN     *word differed
+ *   EINTR      a signal arrived
+ *   ETIMEDOUT  the deadline has passed
+ * No memory order: callers bring their own. */
+int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline);
+
+/* Wakes up to `count` threads that sleep on the address (CC_OS_ALL: all of them), the longest asleep first where the
+ * system can. Never reads or writes *word: its memory may be gone. */
+#define CC_OS_ALL UINT32_MAX
+void cc_os_wake_(const uint32_t *word, uint32_t count);
+
+/* Lets another runnable thread have the CPU. */
+CC_API void cc_os_yield_(void);
+
+/* Nanoseconds on the monotonic clock. */
+uint64_t cc_os_now_(void);
+
+/* The asymmetric fence: after cc_os_membarrier_register_() returned true once, cc_os_membarrier_() makes every running
+ * thread of this process pass a full fence before it returns. Both return false where the system has no such thing or
+ * refuses it. */
+bool cc_os_membarrier_register_(void);
+bool cc_os_membarrier_(void);
+
+/* CPUs that this process may really use: affinity mask and, where there is one, the quota of its container; at least 1. */
+uint32_t cc_os_cpus_(void);
+
+CC_END_DECLS
+
+#endif

@@ -1,0 +1,163 @@
+/* os_posix.c: the contract of os.h on nothing but POSIX threads, for systems without a wait on an address.
+ *
+ * A table of buckets, each a mutex and a queue of sleepers, found by hashing the address. A sleeper lives on its own
+ * stack and brings its own condition variable, so a wake takes exactly the threads that it was meant for, first come
+ * first served, and never looks at the word itself: that may be gone.
+ *
+ * Why no wake-up is lost: the sleeper compares the word and joins the queue under the bucket's mutex, and a waker takes
+ * that mutex after it changed the word. Either the waker finds the sleeper in the queue, or the sleeper finds the change.
+ *
+ * The table belongs to one copy of the library: a program with two copies of it must not wait in one and wake in the
+ * other on the same object. */
+#define _POSIX_C_SOURCE 200809L
+#include "os.h"
+#include <concede/atomic.h>
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+
+typedef struct sleeper {
+    const uint32_t *word;
+    struct sleeper *next;
+    pthread_cond_t wake;
+    bool woken;
+} sleeper;
+
+/* A power of two; two busy addresses in one bucket cost time, never correctness. */
+#define BUCKET_BITS 6
+typedef struct bucket {
+    CC_ALIGNED_(CC_CACHE_LINE) pthread_mutex_t mutex;
+    sleeper *first, **last;
+} bucket;
+
+static bucket buckets[1u << BUCKET_BITS];
+static pthread_condattr_t monotonic;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Also the child's side of fork(): the sleepers were threads of the parent, and any mutex may have been held by one. */
+static void empty_buckets(void)
+{
+    for (size_t i = 0; i < sizeof buckets / sizeof buckets[0]; i++) {
+        pthread_mutex_init(&buckets[i].mutex, NULL);
+        buckets[i].first = NULL;
+        buckets[i].last = &buckets[i].first;
+    }
+}
+
+static void set_up(void)
+{
+    empty_buckets();
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_atfork(NULL, NULL, empty_buckets);
+}
+
+static bucket *lock_bucket(const uint32_t *word)
+{
+    pthread_once(&once, set_up);
+    uint64_t hash = (uint64_t)(uintptr_t)word * UINT64_C(0x9e3779b97f4a7c15); /* 2^64 / golden ratio: spreads neighbours */
+    bucket *b = &buckets[hash >> (64 - BUCKET_BITS)];
+    pthread_mutex_lock(&b->mutex);
+    return b;
+}
+
+static void leave_queue(bucket *b, sleeper **link)
+{
+    sleeper *s = *link;
+    *link = s->next;
+    if (b->last == &s->next) b->last = link;
+}
+
+/* Until woken, the deadline, or for no reason. Returns 0 or ETIMEDOUT. */
+static int sleep_in(bucket *b, sleeper *s, uint64_t deadline)
+{
+    if (deadline == CC_FOREVER) {
+        pthread_cond_wait(&s->wake, &b->mutex);
+        return 0;
+    }
+    /* A deadline past what a 32-bit time_t holds ends early, for no reason, and the caller waits again. */
+    uint64_t seconds = deadline / NS_PER_S;
+    bool capped = seconds > INT32_MAX;
+    struct timespec until;
+    until.tv_sec = (time_t)(capped ? INT32_MAX : seconds);
+    until.tv_nsec = (long)(deadline % NS_PER_S);
+    int result = pthread_cond_timedwait(&s->wake, &b->mutex, &until);
+    return result == ETIMEDOUT && !capped ? ETIMEDOUT : 0;
+}
+
+int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    int cancel_state, result;
+    bucket *b = lock_bucket(word);
+    if (cc_load_relaxed(word) != expected) { /* relaxed: the mutex orders it against every waker */
+        pthread_mutex_unlock(&b->mutex);
+        return EAGAIN;
+    }
+    /* A wait on a condition is a cancellation point, and a cancelled thread would leave its stack in the queue. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    sleeper me = {.word = word};
+    pthread_cond_init(&me.wake, &monotonic);
+    *b->last = &me;
+    b->last = &me.next;
+    result = sleep_in(b, &me, deadline);
+    if (me.woken) {
+        result = 0;
+    } else {
+        sleeper **link = &b->first;
+        while (*link != &me) link = &(*link)->next;
+        leave_queue(b, link);
+    }
+    pthread_mutex_unlock(&b->mutex);
+    pthread_cond_destroy(&me.wake);
+    pthread_setcancelstate(cancel_state, NULL);
+    return result;
+}
+
+void cc_os_wake_(const uint32_t *word, uint32_t count)
+{
+    bucket *b = lock_bucket(word);
+    sleeper **link = &b->first;
+    while (*link != NULL && count > 0) {
+        sleeper *s = *link;
+        if (s->word != word) {
+            link = &s->next;
+            continue;
+        }
+        leave_queue(b, link);
+        s->woken = true;
+        pthread_cond_signal(&s->wake); /* under the mutex: the sleeper's stack lives until we let go of it */
+        count--;
+    }
+    pthread_mutex_unlock(&b->mutex);
+}
+
+void cc_os_yield_(void)
+{
+    sched_yield();
+}
+
+uint64_t cc_os_now_(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+bool cc_os_membarrier_register_(void)
+{
+    return false;
+}
+
+bool cc_os_membarrier_(void)
+{
+    return false;
+}
+
+uint32_t cc_os_cpus_(void)
+{
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 1 ? (uint32_t)online : 1;
+}

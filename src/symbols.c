@@ -1,0 +1,10 @@
+/* symbols.c: every public inline once more, as a symbol of the library, for languages that cannot read a C header.
+ *
+ * The headers say CC_INLINE_ before each inline function; here that word means "defined here and exported". So the list
+ * is complete by construction, and concede.map decides which of them the shared library shows. */
+#include <concede/compiler.h>
+#undef CC_INLINE_
+#define CC_INLINE_ CC_API
+
+#include <concede/deadline.h>
+#include <concede/pause.h>

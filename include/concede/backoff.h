@@ -1,0 +1,218 @@
+/* backoff.h: how long to wait before trying again.
+ *
+ * A lock-free retry backs off with spin; it never gives the CPU away:
+ *
+ *     cc_backoff_t backoff = CC_BACKOFF_INIT;
+ *     uint64_t old = cc_load_relaxed(&word);
+ *     while (!cc_cas_weak_relaxed(&word, &old, old * 3)) cc_backoff(&backoff);
+ *
+ * A wait for another thread snoozes, and sleeps once snoozing is no longer worth it:
+ *
+ *     cc_backoff_t backoff = CC_SNOOZE_INIT;
+ *     while (!cc_load_acquire(&ready)) {
+ *         if (cc_backoff_is_completed(&backoff)) sleep_until_told(); else cc_backoff_snooze(&backoff);
+ *     }
+ *
+ * A thread that meets contention again and again keeps its backoff and eases it, so that the next wait starts near what
+ * the last one called for; a success at the first try costs nothing:
+ *
+ *     if (tries > 1) cc_backoff_ease(&backoff);
+ *
+ * One progression, in two vocabularies. In pauses: `current` goes min, 2*min, 4*min ... max and stays there. In steps
+ * (spin_limit 6, yield_limit 10): step s <= 6 spins 2^s pauses, a snooze at steps 7..10 yields, step 11 is completed.
+ *
+ *     snooze number   1   2   3   4   5   6   7 |  8   9  10  11 | 12
+ *     step before     0   1   2   3   4   5   6 |  7   8   9  10 | 11
+ *     does            1   2   4   8  16  32  64 |  yield each    | yield, is_completed() == true
+ *
+ * Nothing is allocated and nothing is shared: one per thread, on the stack. All functions may be called in any order, on
+ * any values; min 0 acts as 1 and a max below min acts as min. On one usable CPU a snooze yields where it would spin.
+ * With CC_FREESTANDING defined there is no OS: a snooze past the spin phase spins max pauses instead of yielding. */
+#ifndef CONCEDE_BACKOFF_H
+#define CONCEDE_BACKOFF_H
+
+#include <concede/pause.h>
+#if !defined(CC_FREESTANDING)
+#include <concede/costs.h>
+#endif
+
+CC_BEGIN_DECLS
+
+typedef struct cc_backoff {
+    uint32_t current;     /* pauses that the next spin executes */
+    uint32_t min, max;    /* current starts at min, doubles, and stops at max */
+    uint32_t yields;      /* 0 while spinning; n+1 after n yields */
+    uint32_t yield_limit; /* yields after which waiting on is no longer worth it */
+} cc_backoff_t;
+
+#define CC_BACKOFF_INIT { 1, 1, 1024, 0, 4 } /* for a CAS loop */
+#define CC_SNOOZE_INIT  { 1, 1, 64, 0, 4 }   /* for a wait: the step form's defaults */
+
+typedef struct cc_backoff_options {
+    uint32_t spin_limit, yield_limit; /* in steps */
+} cc_backoff_options_t;
+
+#define CC_BACKOFF_OPTIONS_INIT { 6, 10 }
+
+#if defined(CC_FREESTANDING)
+/* With no clock to measure by, cc_backoff_init_ns() takes a pause for this long. Define it to what your CPU takes. */
+#if !defined(CC_PAUSE_PS)
+#define CC_PAUSE_PS 40000
+#endif
+#define cc_backoff_pause_ps_() ((uint32_t)CC_PAUSE_PS)
+#define cc_backoff_may_spin_() true
+#else
+#define cc_backoff_pause_ps_() (cc_costs()->pause_ps)
+#define cc_backoff_may_spin_() (cc_costs()->cpus > 1)
+CC_API void cc_os_yield_(void);
+#endif
+
+/* Starts at min pauses, doubles to max; yield_limit 4. */
+CC_INLINE_ void cc_backoff_init(cc_backoff_t *b, uint32_t min, uint32_t max)
+{
+    min = min ? min : 1;
+    max = max < min ? min : max;
+    b->current = b->min = min;
+    b->max = max;
+    b->yields = 0;
+    b->yield_limit = 4;
+}
+
+/* The step form; NULL: the defaults. A spin_limit above 20 acts as 20, one above yield_limit as yield_limit. */
+CC_INLINE_ void cc_backoff_init_options(cc_backoff_t *b, const cc_backoff_options_t *options)
+{
+    cc_backoff_options_t defaults = CC_BACKOFF_OPTIONS_INIT;
+    uint32_t yield_limit = options ? options->yield_limit : defaults.yield_limit;
+    uint32_t spin_limit = options ? options->spin_limit : defaults.spin_limit;
+    spin_limit = spin_limit < 20 ? spin_limit : 20;
+    spin_limit = spin_limit < yield_limit ? spin_limit : yield_limit;
+    cc_backoff_init(b, 1, UINT32_C(1) << spin_limit);
+    b->yield_limit = yield_limit - spin_limit;
+}
+
+/* Pauses that take about this long here: at least 1. A pause that costs next to nothing counts as 1/4 ns, which is less
+ * than the loop around it takes, so that no time turns into endless spinning. */
+CC_INLINE_ uint32_t cc_backoff_pauses_(uint64_t ns)
+{
+    uint32_t pause_ps = cc_backoff_pause_ps_();
+    uint64_t ps = ns < UINT64_MAX / 1000 ? ns * 1000 : UINT64_MAX;
+    uint64_t pauses = ps / (pause_ps > 250 ? pause_ps : 250);
+    return pauses == 0 ? 1 : pauses < UINT32_MAX ? (uint32_t)pauses : UINT32_MAX;
+}
+
+/* From min_ns to max_ns, in pauses of the measured cost; yield_limit 4. The first call in a process measures. */
+CC_INLINE_ void cc_backoff_init_ns(cc_backoff_t *b, uint64_t min_ns, uint64_t max_ns)
+{
+    cc_backoff_init(b, cc_backoff_pauses_(min_ns), cc_backoff_pauses_(max_ns));
+}
+
+/* One step of the progression; past max, spinning is exhausted. */
+CC_INLINE_ void cc_backoff_advance_(cc_backoff_t *b)
+{
+    uint32_t min = b->min ? b->min : 1;
+    uint32_t max = b->max > min ? b->max : min;
+    uint32_t current = b->current > min ? b->current : min;
+    if (current < max)
+        b->current = current > max / 2 ? max : current * 2;
+    else if (b->yields == 0)
+        b->current = max, b->yields = 1;
+}
+
+CC_INLINE_ void cc_backoff_pause_(uint32_t pauses)
+{
+    for (pauses = pauses ? pauses : 1; pauses != 0; pauses--) cc_pause();
+}
+
+/* For a lock-free retry: spins `current` pauses and doubles them, up to max. Never yields and never completes a wait: at
+ * max it goes on with max pauses. */
+CC_INLINE_ void cc_backoff_spin(cc_backoff_t *b)
+{
+    cc_backoff_pause_(b->current);
+    cc_backoff_advance_(b);
+}
+
+/* The same as cc_backoff_spin(). */
+CC_INLINE_ void cc_backoff(cc_backoff_t *b)
+{
+    cc_backoff_spin(b);
+}
+
+/* For a wait: spins as cc_backoff_spin() does; once that is exhausted, yields the CPU. */
+CC_INLINE_ void cc_backoff_snooze(cc_backoff_t *b)
+{
+#if defined(CC_FREESTANDING)
+    cc_backoff_pause_(b->current);
+#else
+    if (b->yields == 0 && cc_backoff_may_spin_())
+        cc_backoff_pause_(b->current);
+    else
+        cc_os_yield_();
+#endif
+    if (b->yields == 0)
+        cc_backoff_advance_(b);
+    else if (b->yields <= b->yield_limit)
+        b->yields++;
+}
+
+/* The next number of a small generator (xorshift32), uniform in 1..UINT32_MAX. 0 is no valid state and acts as a seed. */
+CC_INLINE_ uint32_t cc_backoff_random_(uint32_t *rng)
+{
+    uint32_t x = *rng ? *rng : UINT32_C(0x9e3779b9);
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    return *rng = x;
+}
+
+/* A number in 1..range, each as likely: numbers past the last whole multiple of the range are drawn again. */
+CC_INLINE_ uint32_t cc_backoff_random_up_to_(uint32_t *rng, uint32_t range)
+{
+    uint32_t number;
+    do number = cc_backoff_random_(rng) - 1;
+    while (number >= UINT32_MAX - UINT32_MAX % range);
+    return number % range + 1;
+}
+
+/* Like cc_backoff_spin(), with 1..current pauses, uniformly random. `rng` is the caller's, one per thread, any value; two
+ * threads that start from different values do not retry in step. */
+CC_INLINE_ void cc_backoff_jitter(cc_backoff_t *b, uint32_t *rng)
+{
+    cc_backoff_pause_(cc_backoff_random_up_to_(rng, b->current ? b->current : 1));
+    cc_backoff_advance_(b);
+}
+
+/* One doubling back, down to min, and clears the yields: for a backoff kept between operations, after a success that had
+ * to wait. */
+CC_INLINE_ void cc_backoff_ease(cc_backoff_t *b)
+{
+    uint32_t min = b->min ? b->min : 1;
+    b->current = b->current / 2 > min ? b->current / 2 : min;
+    b->yields = 0;
+}
+
+/* Whether waiting on is no longer worth it: park, or use a lock, or report. */
+CC_INLINE_ bool cc_backoff_is_completed(const cc_backoff_t *b)
+{
+    return b->yields > b->yield_limit;
+}
+
+/* Doublings so far while spinning; past that, spin_limit + 1 + the yields so far. */
+CC_INLINE_ uint32_t cc_backoff_step(const cc_backoff_t *b)
+{
+    uint64_t pauses = b->min ? b->min : 1;
+    uint64_t reached = b->yields ? b->max : b->current;
+    uint32_t step = 0;
+    for (; pauses < reached; pauses *= 2) step++;
+    return step + b->yields;
+}
+
+/* Back to min and step 0. */
+CC_INLINE_ void cc_backoff_reset(cc_backoff_t *b)
+{
+    b->current = b->min ? b->min : 1;
+    b->yields = 0;
+}
+
+CC_END_DECLS
+
+#endif

@@ -1,0 +1,34 @@
+/* costs.h: what waiting costs on this machine, and how many CPUs there are to wait on.
+ *
+ *     const cc_costs_t *costs = cc_costs();
+ *     printf("a pause takes %u.%03u ns\n", costs->pause_ps / 1000, costs->pause_ps % 1000);
+ *
+ * One pause takes 4 ns on one CPU and 60 ns on the next, so a count of pauses means nothing and a time does. All of
+ * concede's own limits are times, turned into counts by what is measured here. */
+#ifndef CONCEDE_COSTS_H
+#define CONCEDE_COSTS_H
+
+#include <concede/compiler.h>
+
+CC_BEGIN_DECLS
+
+typedef struct cc_costs {
+    uint32_t pause_ps; /* one cc_pause(), in picoseconds; at least 1 */
+    uint32_t yield_ns; /* one yield with nobody else to run */
+    uint32_t wake_ns;  /* one sleep and wake-up, from the waker's call to the woken thread running */
+    uint32_t cpus;     /* CPUs this process may really use: affinity and container quota; at least 1 */
+} cc_costs_t;
+
+/* The costs here. The first call measures them, in under 200 us of CPU time; later ones return at once. Any thread, at
+ * any time; all get the same pointer, valid for ever. `wake_ns` is estimated at first and refined from the library's own sleeps: read it
+ * with cc_load_relaxed() if other threads may be sleeping and waking. The other fields never change. */
+CC_API const cc_costs_t *cc_costs(void);
+
+/* Sets the costs, for example to what `concede tune` measured, instead of measuring them. Call it before the first wait
+ * and before other threads use concede. A field that is 0 is set to 1; NULL does nothing. A `wake_ns` set here is kept: it
+ * is not refined. */
+CC_API void cc_costs_set(const cc_costs_t *costs);
+
+CC_END_DECLS
+
+#endif

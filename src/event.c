@@ -1,0 +1,138 @@
+/* event.c: the slow paths of event.h; the words and the race stand there. */
+#include <concede/event.h>
+
+#include <concede/backoff.h>
+
+#include "costs.h"
+#include "os.h"
+
+uint32_t cc_fence_mode_ = CC_FENCE_UNKNOWN_;
+
+/* The system took membarrier away after it had granted it (a seccomp filter set late). From now on both sides use full
+ * fences, but a notifier may be between its write and its look this very moment, having relied on us. Its write leaves the
+ * store buffer in nanoseconds; a millisecond is certain enough, and it happens once. */
+static CC_COLD_ void fence_lost_(void)
+{
+    uint32_t nobody = 0;
+    uint64_t deadline = cc_deadline_in(1000000);
+    cc_store_relaxed(&cc_fence_mode_, CC_FENCE_SYMMETRIC_); /* relaxed: any answer is safe for whoever reads it */
+    while (cc_os_now_() < deadline) cc_os_wait_(&nobody, 0, deadline);
+}
+
+void cc_fence_heavy_(void)
+{
+    uint32_t mode = cc_load_relaxed(&cc_fence_mode_); /* relaxed: it only chooses between two ways that are both right */
+    if (mode == CC_FENCE_UNKNOWN_) {
+        mode = cc_os_membarrier_register_() ? CC_FENCE_ASYMMETRIC_ : CC_FENCE_SYMMETRIC_;
+        cc_store_relaxed(&cc_fence_mode_, mode); /* relaxed: registering comes first, and it is a system call */
+    }
+    if (mode == CC_FENCE_ASYMMETRIC_) {
+        if (cc_os_membarrier_()) return;
+        fence_lost_();
+    }
+    cc_fence_full(); /* [event.announce] pairs with cc_fence_light_() */
+}
+
+uint32_t cc_event_listen(cc_event_t *event)
+{
+    uint32_t seen = cc_load_relaxed(&event->waiters);
+    for (;;) {
+        if ((seen & CC_EVENT_LISTENING_) + seen / CC_EVENT_CLAIM_ >= CC_EVENT_LISTENING_) {
+            cc_os_yield_(); /* as many as fit the word */
+            seen = cc_load_relaxed(&event->waiters);
+        } else if (cc_cas_weak_relaxed(&event->waiters, &seen, seen + 1)) { /* relaxed: the fence orders it */
+            break;
+        }
+    }
+    cc_fence_heavy_(); /* [event.announce] pairs with cc_fence_light_() */
+    /* If a notify was missed, its epoch is in the key, and with the epoch comes what was written before it. */
+    return cc_load_acquire(&event->epoch); /* [event.epoch] pairs with the add in cc_event_notify_slow_() */
+}
+
+void cc_event_cancel(cc_event_t *event)
+{
+    uint32_t seen = cc_load_relaxed(&event->waiters);
+    while (!cc_cas_weak_relaxed(&event->waiters, &seen, seen >= CC_EVENT_CLAIM_ ? seen - CC_EVENT_CLAIM_ : seen - 1)) {
+        /* relaxed: counts only */
+    }
+}
+
+bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline)
+{
+    bool expired = false;
+    int woken = EAGAIN;
+    while (cc_load_acquire(&event->epoch) == key && woken != 0 && !expired) { /* [event.epoch] pairs with the add in notify */
+        woken = cc_os_wait_(&event->epoch, key, deadline);
+        expired = woken == ETIMEDOUT && cc_os_now_() >= deadline;
+    }
+    bool notified = cc_load_acquire(&event->epoch) != key; /* [event.epoch] the last look, after the deadline */
+    if (notified && woken == 0) {
+        cc_costs_woken_((uint32_t)((uint32_t)cc_os_now_() - cc_load_relaxed(&event->woken_at)));
+    } else if (!notified && woken == 0 && cc_load_relaxed(&event->waiters) >= CC_EVENT_CLAIM_) {
+        /* We began to listen after the notify whose wake-up we got; it was meant for one who sleeps still. That one and we
+         * all return, so that this cannot go round in circles. */
+        cc_os_wake_(&event->epoch, CC_OS_ALL);
+    }
+    cc_event_cancel(event);
+    return notified || !expired;
+}
+
+void cc_event_notify_slow_(cc_event_t *event, bool all)
+{
+    uint32_t seen = cc_load_relaxed(&event->waiters), claim;
+    do {
+        claim = all ? seen & CC_EVENT_LISTENING_ : 1;
+        if ((seen & CC_EVENT_LISTENING_) == 0) return; /* another notifier claimed them, after our write: it wakes them */
+    } while (!cc_cas_weak_relaxed(&event->waiters, &seen, seen - claim + claim * CC_EVENT_CLAIM_)); /* relaxed: counts only */
+    cc_store_relaxed(&event->woken_at, (uint32_t)cc_os_now_()); /* relaxed: a statistic */
+    cc_fetch_add_release(&event->epoch, 1); /* [event.epoch] pairs with the loads in listen and wait */
+    cc_os_wake_(&event->epoch, all ? CC_OS_ALL : 1);
+}
+
+/* How long CC_EVENT_AWAIT spins and how often it then yields before it sleeps: what CC_SNOOZE_INIT does with a pause of
+ * 32 ns (AMD Zen 4), 127 pauses and 4 yields, the first as a time. */
+#if !defined(CC_EVENT_SPIN_NS)
+#define CC_EVENT_SPIN_NS 4000
+#endif
+#if !defined(CC_EVENT_YIELDS)
+#define CC_EVENT_YIELDS 4
+#endif
+
+/* phase        the condition was just looked at, and ...             next
+ * START        nothing was done yet                                  SNOOZING, or ENDED by a past deadline
+ * SNOOZING     the pauses are used up                                yield and stay, LISTENING, or ENDED
+ * LISTENING    it was announced before that look                     sleep, then SLEPT
+ * SLEPT        it was woken                                          LISTENING
+ * ENDED        the deadline has passed                               */
+enum { START, SNOOZING, LISTENING, SLEPT, ENDED };
+
+bool cc_event_await_slow_(cc_event_await_t *await)
+{
+    switch (await->phase) {
+    case START:
+        if (await->deadline != CC_FOREVER && cc_os_now_() >= await->deadline) return false;
+        await->phase = SNOOZING;
+        if (cc_costs()->cpus > 1) await->pauses = cc_backoff_pauses_(CC_EVENT_SPIN_NS);
+        return true;
+    case SNOOZING:
+        if (await->yields++ < CC_EVENT_YIELDS) {
+            cc_os_yield_();
+            return await->deadline == CC_FOREVER || cc_os_now_() < await->deadline || (await->phase = ENDED, true);
+        }
+        /* fall through */
+    case SLEPT:
+        await->key = cc_event_listen(await->event);
+        await->phase = LISTENING;
+        return true;
+    case LISTENING:
+        await->phase = cc_event_wait_until(await->event, await->key, await->deadline) ? SLEPT : ENDED;
+        return true;
+    default:
+        return false;
+    }
+}
+
+void cc_event_await_end_(cc_event_await_t *await)
+{
+    if (await->phase == LISTENING) cc_event_cancel(await->event);
+}

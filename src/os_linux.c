@@ -1,0 +1,195 @@
+/* os_linux.c: futex, sched_yield, CLOCK_MONOTONIC, membarrier, affinity and cgroup quota. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+#include "os.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FUTEX_WAIT_BITSET_PRIVATE = 9 | 128, FUTEX_WAKE_PRIVATE = 1 | 128 };
+enum { MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
+
+/* A system call's result as the kernel gives it: 0 or more, or a negative errno. The caller's errno stays as it was. */
+#define SYSTEM_CALL(result, ...)           \
+    do {                                   \
+        int saved_ = errno;                \
+        result = syscall(__VA_ARGS__);     \
+        if (result == -1) result = -errno; \
+        errno = saved_;                    \
+    } while (0)
+
+#if defined(SYS_futex_time64)
+/* A 32-bit system: `long` in a timespec may be too short, so the 64-bit call comes first and old kernels' after it. */
+static long futex_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    struct { int64_t sec, nsec; } wide = { (int64_t)(deadline / 1000000000), (int64_t)(deadline % 1000000000) };
+    long result;
+    SYSTEM_CALL(result, SYS_futex_time64, word, FUTEX_WAIT_BITSET_PRIVATE, expected,
+                deadline == CC_FOREVER ? NULL : &wide, NULL, UINT32_MAX);
+#if defined(SYS_futex)
+    if (result == -ENOSYS) {
+        struct { int32_t sec, nsec; } narrow = { wide.sec < INT32_MAX ? (int32_t)wide.sec : INT32_MAX, (int32_t)wide.nsec };
+        SYSTEM_CALL(result, SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected,
+                    deadline == CC_FOREVER ? NULL : &narrow, NULL, UINT32_MAX);
+    }
+#endif
+    return result;
+}
+#else
+static long futex_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    struct timespec at = { (time_t)(deadline / 1000000000), (long)(deadline % 1000000000) };
+    long result;
+    SYSTEM_CALL(result, SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, deadline == CC_FOREVER ? NULL : &at, NULL,
+                UINT32_MAX);
+    return result;
+}
+#endif
+
+int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    long result = futex_wait_(word, expected, deadline);
+    if (result == 0 || result == -EAGAIN || result == -EINTR || result == -ETIMEDOUT) return (int)-result;
+    /* The futex is refused (seccomp) or broken. Returning for no reason is allowed, but not at full speed. */
+    cc_os_yield_();
+    return cc_os_now_() >= deadline ? ETIMEDOUT : 0;
+}
+
+void cc_os_wake_(const uint32_t *word, uint32_t count)
+{
+    long result;
+#if defined(SYS_futex)
+    long call = SYS_futex;
+#else
+    long call = SYS_futex_time64;
+#endif
+    SYSTEM_CALL(result, call, word, FUTEX_WAKE_PRIVATE, count < INT32_MAX ? (int)count : INT32_MAX, NULL, NULL, 0);
+    (void)result; /* EFAULT: the memory is gone, and so is whoever slept there */
+}
+
+void cc_os_yield_(void)
+{
+    sched_yield();
+}
+
+uint64_t cc_os_now_(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+bool cc_os_membarrier_register_(void)
+{
+    long result = -ENOSYS;
+#if defined(SYS_membarrier)
+    SYSTEM_CALL(result, SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+#endif
+    return result == 0;
+}
+
+bool cc_os_membarrier_(void)
+{
+    long result = -ENOSYS;
+#if defined(SYS_membarrier)
+    SYSTEM_CALL(result, SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0);
+#endif
+    return result == 0;
+}
+
+/* The file's first bytes as a string; false if there is no such file. */
+static bool read_file_(const char *path, char *text, size_t size)
+{
+    int saved = errno, file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = file < 0 ? -1 : read(file, text, size - 1);
+    if (file >= 0) close(file);
+    errno = saved;
+    text[got > 0 ? got : 0] = 0;
+    return got > 0;
+}
+
+/* Reads a number and moves past it; UINT64_MAX for "max", for -1, and for what is no number. */
+static uint64_t number_(const char **text)
+{
+    uint64_t value = 0;
+    const char *at = *text + strspn(*text, " \n"), *start = at;
+    for (; *at >= '0' && *at <= '9' && value < UINT64_MAX / 16; at++) value = value * 10 + (uint64_t)(*at - '0');
+    *text = at + strcspn(at, " \n");
+    return at == start ? UINT64_MAX : value;
+}
+
+/* Whole CPUs that the quota of one cgroup directory allows; UINT32_MAX: no limit there. A fraction is dropped: spinning
+ * on a CPU that is half ours uses up the time we need to make progress. */
+static uint32_t quota_cpus_(char *path, size_t length, bool version_2)
+{
+    char text[64];
+    const char *at = text;
+    uint64_t quota = UINT64_MAX, period = UINT64_MAX;
+    strcpy(path + length, version_2 ? "/cpu.max" : "/cpu.cfs_quota_us");
+    if (read_file_(path, text, sizeof text)) quota = number_(&at);
+    if (quota == UINT64_MAX) return UINT32_MAX;
+    if (!version_2) { /* version 2 has "quota period" in one file */
+        strcpy(path + length, "/cpu.cfs_period_us");
+        if (!read_file_(path, text, sizeof text)) return UINT32_MAX;
+        at = text;
+    }
+    period = number_(&at);
+    if (period == UINT64_MAX || period == 0) return UINT32_MAX;
+    uint64_t cpus = quota / period;
+    return cpus == 0 ? 1 : cpus < UINT32_MAX ? (uint32_t)cpus : UINT32_MAX;
+}
+
+/* The CPUs that the cgroups of this process leave it, by `table` (/proc/self/cgroup) and the mounts under `mounts`: the
+ * least quota from its own group up to the mount. Where the group's path is not visible (a container), the mount's counts. */
+static uint32_t cgroup_cpus_(const char *table, const char *mounts)
+{
+    char text[4096], path[512];
+    uint32_t least = UINT32_MAX;
+    if (!read_file_(table, text, sizeof text)) return least;
+    for (char *line = text, *next; line && *line; line = next) { /* "id:controllers:/group" */
+        next = strchr(line, '\n');
+        if (next) *next++ = 0;
+        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!group) continue;
+        *controllers = '/'; /* version 1 is mounted at mounts/controllers, version 2 at mounts itself */
+        *group++ = 0;
+        bool version_2 = controllers[1] == 0;
+        if (!version_2 && strcmp(controllers, "/cpu") && strncmp(controllers, "/cpu,", 5)) continue;
+        if (strlen(mounts) + strlen(controllers) + strlen(group) + sizeof "/cpu.cfs_period_us" > sizeof path) continue;
+        strcpy(path, mounts);
+        if (!version_2) strcat(path, controllers);
+        size_t root = strlen(path), length = root;
+        if (strcmp(group, "/")) length += strlen(strcpy(path + root, group));
+        for (;;) {
+            uint32_t cpus = quota_cpus_(path, length, version_2);
+            if (cpus < least) least = cpus;
+            if (length <= root) break;
+            do length--;
+            while (length > root && path[length] != '/');
+        }
+    }
+    return least;
+}
+
+static uint32_t affinity_cpus_(void)
+{
+    unsigned long mask[1024]; /* 65,536 CPUs: more than any kernel is built for */
+    long bytes;
+    uint32_t cpus = 0;
+    SYSTEM_CALL(bytes, SYS_sched_getaffinity, 0, sizeof mask, mask);
+    for (long i = 0; i < bytes / (long)sizeof mask[0]; i++)
+        for (unsigned long bits = mask[i]; bits; bits &= bits - 1) cpus++;
+    return cpus;
+}
+
+uint32_t cc_os_cpus_(void)
+{
+    uint32_t affinity = affinity_cpus_(), quota = cgroup_cpus_("/proc/self/cgroup", "/sys/fs/cgroup");
+    uint32_t cpus = affinity < quota ? affinity : quota;
+    return cpus ? cpus : 1;
+}

@@ -6,5 +6,4 @@
 #undef CC_INLINE_
 #define CC_INLINE_ CC_API
 
-#include <concede/deadline.h>
-#include <concede/pause.h>
+#include <concede/concede.h>

@@ -13,8 +13,9 @@
 #endif
 
 #if defined(__cplusplus)
-#define CC_BEGIN_DECLS extern "C" {
-#define CC_END_DECLS   }
+/* A function may be named as the struct it works on, as in C; -Wshadow takes that for a hidden constructor. */
+#define CC_BEGIN_DECLS extern "C" { _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"")
+#define CC_END_DECLS   _Pragma("GCC diagnostic pop") }
 #define CC_STATIC_ASSERT_(condition, text) static_assert(condition, text)
 #else
 #define CC_BEGIN_DECLS

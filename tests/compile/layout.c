@@ -1,0 +1,40 @@
+/* The binary interface: sizes and offsets that a program compiled today relies on. Compiled as C and as C++. */
+#include <concede/concede.h>
+
+CC_STATIC_ASSERT_(CC_VERSION_MAJOR * 10000 + CC_VERSION_MINOR * 100 + CC_VERSION_PATCH > 0, "version");
+
+CC_STATIC_ASSERT_(sizeof(cc_backoff_t) == 20, "backoff");
+CC_STATIC_ASSERT_(offsetof(cc_backoff_t, current) == 0, "backoff");
+CC_STATIC_ASSERT_(offsetof(cc_backoff_t, min) == 4, "backoff");
+CC_STATIC_ASSERT_(offsetof(cc_backoff_t, max) == 8, "backoff");
+CC_STATIC_ASSERT_(offsetof(cc_backoff_t, yields) == 12, "backoff");
+CC_STATIC_ASSERT_(offsetof(cc_backoff_t, yield_limit) == 16, "backoff");
+CC_STATIC_ASSERT_(sizeof(cc_backoff_options_t) == 8, "backoff options");
+CC_STATIC_ASSERT_(offsetof(cc_backoff_options_t, spin_limit) == 0, "backoff options");
+CC_STATIC_ASSERT_(offsetof(cc_backoff_options_t, yield_limit) == 4, "backoff options");
+
+CC_STATIC_ASSERT_(sizeof(cc_costs_t) == 16, "costs");
+CC_STATIC_ASSERT_(offsetof(cc_costs_t, pause_ps) == 0, "costs");
+CC_STATIC_ASSERT_(offsetof(cc_costs_t, yield_ns) == 4, "costs");
+CC_STATIC_ASSERT_(offsetof(cc_costs_t, wake_ns) == 8, "costs");
+CC_STATIC_ASSERT_(offsetof(cc_costs_t, cpus) == 12, "costs");
+
+CC_STATIC_ASSERT_(sizeof(cc_parker_t) == 4, "parker");
+CC_STATIC_ASSERT_(sizeof(cc_event_t) == 12, "event");
+
+/* Every initialiser is positional and constant, and works in a function and outside of one. */
+extern cc_backoff_t backoff, snooze;
+extern cc_parker_t parker;
+extern cc_event_t event;
+cc_backoff_t backoff = CC_BACKOFF_INIT, snooze = CC_SNOOZE_INIT;
+cc_parker_t parker = CC_PARKER_INIT;
+cc_event_t event = CC_EVENT_INIT;
+
+bool use(uint32_t *word);
+bool use(uint32_t *word)
+{
+    cc_backoff_options_t options = CC_BACKOFF_OPTIONS_INIT;
+    cc_backoff_init_options(&backoff, &options);
+    CC_EVENT_AWAIT(&event, cc_load_acquire(word) != 0);
+    return CC_EVENT_AWAIT_UNTIL(&event, cc_load_acquire(word) != 0, CC_FOREVER);
+}

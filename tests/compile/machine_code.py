@@ -1,0 +1,95 @@
+"""What the compiler makes of the hot paths: the right hint on every architecture, and nothing on the fast path."""
+import pathlib
+import re
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+INCLUDE = SOURCE / "include"
+sys.path.insert(0, str(SOURCE / "tests"))
+from checks import case, main, need, run, skip, tool  # noqa: E402
+
+# architecture: (prefix of gcc and objdump, target of clang, the hint in a disassembly, the hint in clang's assembler text)
+TARGETS = {
+    "x86-64": ("x86_64-linux-gnu-", "x86_64-linux-gnu", r"\bpause\b", r"\bpause\b"),
+    "i386": ("i686-linux-gnu-", "i686-linux-gnu", r"\bpause\b", r"\bpause\b"),
+    "ARM64": ("aarch64-linux-gnu-", "aarch64-linux-gnu", r"\bisb\b", r"\bisb\b"),
+    "ARM64 yield": ("aarch64-linux-gnu-", "aarch64-linux-gnu", r"\byield\b", r"\byield\b"),
+    "ARMv7": ("arm-linux-gnueabihf-", "armv7-linux-gnueabihf", r"\byield\b", r"\byield\b"),
+    "RISC-V": ("riscv64-linux-gnu-", "riscv64-linux-gnu", r"\b(pause|0x100000f|0100000f)\b", r"\.4byte\s+0x0100000f|16777231"),
+    "POWER": ("powerpc64le-linux-gnu-", "powerpc64le-linux-gnu", r"mr +r1,r1[\s\S]*mr +r2,r2", r"mr\s+1, 1[\s\S]*mr\s+2, 2"),
+    "s390x": ("s390x-linux-gnu-", "s390x-linux-gnu", None, None),
+}
+SPIN = "#include <concede/pause.h>\nvoid spin(int n);\nvoid spin(int n) { for (int i = 0; i < n; i++) cc_pause(); }\n"
+
+
+def flags(architecture):
+    return ["-DCC_PAUSE_ARM64_YIELD"] if architecture == "ARM64 yield" else []
+
+
+@case(each=list(TARGETS))
+def gcc_emits_the_hint(architecture):
+    prefix, _, hint, _ = TARGETS[architecture]
+    gcc, objdump = tool(prefix + "gcc"), tool(prefix + "objdump")
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "spin.o"
+        run(gcc, "-std=c11", "-O2", *flags(architecture), "-I", INCLUDE, "-x", "c", "-", "-c", "-o", out, stdin=SPIN)
+        code = run(objdump, "-d", out)
+    check_spin(code, hint)
+
+
+@case(each=list(TARGETS))
+def clang_emits_the_hint(architecture):
+    _, target, _, hint = TARGETS[architecture]
+    code = run(tool("clang"), "--target=" + target, "-ffreestanding", "-std=c11", "-O2", *flags(architecture), "-I", INCLUDE,
+               "-x", "c", "-", "-S", "-o", "-", stdin=SPIN)
+    check_spin(code, hint)
+
+
+def check_spin(code, hint):
+    if hint:
+        need(re.search(hint, code), "no hint in\n" + code)
+    else:
+        # No hint here; but the loop must be there: a branch back on a counter.
+        need(re.search(r"\b(brct|brctg|jct|jctg|jh|jne|jlh)\b", code), "the loop is gone\n" + code)
+
+
+def fast_path(code, function):
+    """The instructions that run when the first compare-and-swap succeeds, from entry to return."""
+    body = re.search(r"<%s>:\n(.*?)(\n\n|\Z)" % function, code, flags=re.S).group(1)
+    lines = re.findall(r"^\s*([0-9a-f]+):\s+(\S.*)$", body, flags=re.M)
+    where = {int(at, 16): i for i, (at, _) in enumerate(lines)}
+    path, i, equal = [], 0, False
+    while True:
+        text = lines[i][1]
+        path.append(text)
+        mnemonic = text.split()[0]
+        if mnemonic == "ret":
+            return path
+        if "cmpxchg" in text:
+            equal = True
+        jump = re.match(r"(j\w+)\s+([0-9a-f]+)", text)
+        if jump:
+            need(equal, "a branch before the compare-and-swap: %s" % text)
+            need(jump.group(1) in ("je", "jne", "jmp"), "an unknown branch: %s" % text)
+            if jump.group(1) != "jne":
+                i = where[int(jump.group(2), 16)]
+                continue
+        i += 1
+
+
+@case(each=["%s %s" % (c, o) for c in ("gcc", "clang") for o in ("-O2", "-O3")])
+def backoff_adds_nothing_to_a_first_success(what):
+    compiler, level = what.split()
+    if run("uname", "-m").strip() != "x86_64":
+        skip("reads x86-64 code")
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "code.o"
+        run(tool(compiler), "-std=c11", level, "-I", INCLUDE, "-c", SOURCE / "tests/compile/fast_path.c", "-o", out)
+        code = run(tool("objdump"), "-d", "--no-show-raw-insn", out)
+    plain, backed = fast_path(code, "without_backoff"), fast_path(code, "with_backoff")
+    need(len(backed) <= len(plain), "with backoff:\n%s\nwithout:\n%s" % ("\n".join(backed), "\n".join(plain)))
+
+
+if __name__ == "__main__":
+    main()

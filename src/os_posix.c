@@ -9,7 +9,9 @@
  *
  * The table belongs to one copy of the library: a program with two copies of it must not wait in one and wake in the
  * other on the same object. */
+#if !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L
+#endif
 #include "os.h"
 #include <concede/atomic.h>
 #include <pthread.h>

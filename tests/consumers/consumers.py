@@ -1,0 +1,192 @@
+"""Takes concede in each of the ways in which a project takes a dependency, and runs the result."""
+import atexit
+import ctypes
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tarfile
+import tempfile
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+HERE = SOURCE / "tests/consumers"
+BINARY = pathlib.Path(os.environ["CONCEDE_BINARY_DIR"])
+sys.path.insert(0, str(SOURCE / "tests"))
+from checks import case, main, need, run, tool  # noqa: E402
+
+STRICT = "-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wcast-qual -Werror"
+SOURCES = ["CMakeLists.txt", "LICENSE", "cmake", "concede.pc.in", "include", "man", "meson.build", "src", "tools"]
+
+work = pathlib.Path(tempfile.mkdtemp(prefix="concede consumers "))  # with a space: every path here has one
+atexit.register(shutil.rmtree, work, True)
+
+# Installed once, then moved: whatever remembers the first place breaks.
+run("cmake", "--install", BINARY, "--prefix", work / "first place")
+prefix = work / "moved"
+(work / "first place").rename(prefix)
+pc_dir = next(prefix.rglob("concede.pc")).parent
+lib_dir = pc_dir.parent
+
+tree = work / "source tree"
+tree.mkdir()
+for name in SOURCES:
+    if (SOURCE / name).is_dir():
+        shutil.copytree(SOURCE / name, tree / name)
+    elif (SOURCE / name).exists():
+        shutil.copy(SOURCE / name, tree / name)
+
+
+def expect(out):
+    need(re.search(r"^concede \S+ works$", out, flags=re.M), out)
+
+
+def cmake(name, folder, *options):
+    """Configures, builds and runs a consumer project."""
+    build = work / name
+    run("cmake", "-S", folder, "-B", build, *options)
+    run("cmake", "--build", build)
+    expect(run(build / "consumer"))
+
+
+def library(name, *options, env=None):
+    """Builds the library alone, from the copy of the sources; returns the folder."""
+    build = work / name
+    run("cmake", "-S", tree, "-B", build, "-DCONCEDE_TESTS=OFF", "-DCONCEDE_TOOLS=OFF", *options, env=env)
+    run("cmake", "--build", build)
+    return build
+
+
+@case(each=["ON", "OFF"])
+def find_package_works_after_a_move(shared):
+    cmake("find_package " + shared, HERE / "find_package", "-DCMAKE_PREFIX_PATH=%s" % prefix, "-DBUILD_SHARED_LIBS=" + shared)
+    linked = run(tool("ldd"), work / ("find_package " + shared) / "consumer")
+    need(("libconcede" in linked) == (shared == "ON"), linked)
+
+
+@case(each=["shared", "static"])
+def pkg_config_works_after_a_move(form):
+    out = work / ("pkg-config " + form)
+    env = {"PKG_CONFIG_PATH": str(pc_dir), "LD_LIBRARY_PATH": str(lib_dir)}
+    query = "--static --cflags --libs concede | sed s/-lconcede/-l:libconcede.a/" if form == "static" else "--cflags --libs concede"
+    # pkg-config escapes the spaces of a path, and only eval reads that.
+    command = 'eval "cc \\"\\$1\\" $("$3" %s) -o \\"\\$2\\""' % query
+    run("sh", "-c", command, "sh", HERE / "program.c", out, tool("pkg-config"), env=env)
+    expect(run(out, env=env))
+    version = run("pkg-config", "--modversion", "concede", env=env).strip()
+    need(version in (SOURCE / "include/concede/version.h").read_text(), version)
+
+
+@case(each=["ON", "OFF"])
+def subdirectory_brings_only_what_has_our_prefix(shared):
+    cmake("subdirectory " + shared, HERE / "subdirectory", "-DCONCEDE_SOURCE=%s" % tree, "-DBUILD_SHARED_LIBS=" + shared)
+
+
+@case
+def fetch_content_works():
+    archive = work / "concede.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(tree, "concede")
+    cmake("fetch_content", HERE / "fetch_content", "-DCONCEDE_ARCHIVE=%s" % archive)
+
+
+@case(each=["static", "shared"])
+def meson_subproject_works(form):
+    meson = tool("meson")
+    project = work / ("meson " + form)
+    shutil.copytree(HERE / "meson", project)
+    shutil.copy(HERE / "program.c", project)
+    (project / "subprojects").mkdir()
+    (project / "subprojects/concede").symlink_to(tree)
+    run(meson, "setup", project / "build", project, "-Ddefault_library=" + form)
+    run(meson, "compile", "-C", project / "build")
+    expect(run(project / "build/consumer"))
+
+
+@case(each=["gcc", "clang"])
+def single_header_works(compiler):
+    folder = work / ("single " + compiler)
+    folder.mkdir()
+    run(sys.executable, SOURCE / "scripts/single-header.py", folder / "concede_single.h")
+    (folder / "concede.c").write_text('#define CONCEDE_IMPLEMENTATION\n#include "concede_single.h"\n')
+    program = (HERE / "program.c").read_text().replace("<concede/concede.h>", '"concede_single.h"')
+    (folder / "program.c").write_text(program)
+    (folder / "one.c").write_text("#define CONCEDE_IMPLEMENTATION\n" + program)
+    flags = ["-std=c11", *STRICT.split(), "-Wno-missing-prototypes"]
+    run(tool(compiler), *flags, "concede.c", "program.c", "-o", "two_files", cwd=folder)
+    expect(run(folder / "two_files"))
+    run(tool(compiler), *flags, "one.c", "-o", "one_file", cwd=folder)
+    expect(run(folder / "one_file"))
+    run(tool(compiler), "-std=c11", "-c", "concede.c", cwd=folder)
+    defined = re.findall(r" \w (\S+)", run(tool("nm"), "--defined-only", folder / "concede.o"))
+    bad = [n for n in defined if not n.startswith(("cc_", ".", "__"))]
+    need(len(defined) > 10 and not bad, "unprefixed in the implementation: %s" % bad)
+
+
+@case(each=["c++11", "c++20"])
+def cxx_program_links_the_c_library(standard):
+    out = work / ("program " + standard)
+    run(tool("g++"), "-std=" + standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", prefix / "include", "-x", "c++",
+        HERE / "program.c", "-x", "none", lib_dir / "libconcede.a", "-o", out)
+    expect(run(out))
+
+
+@case
+def builds_from_a_read_only_tree_and_leaves_it_as_it_was():
+    def state():
+        return {p: p.stat().st_mtime_ns for p in tree.rglob("*")}
+    before = state()
+    for path in [tree, *tree.rglob("*")]:
+        path.chmod(path.stat().st_mode & ~0o222)
+    try:
+        library("read-only")
+    finally:
+        for path in [tree, *tree.rglob("*")]:
+            path.chmod(path.stat().st_mode | 0o200)
+    need(state() == before, "the build wrote into the sources")
+
+
+@case(each=["gcc", "clang"])
+def builds_with_the_users_own_werror(compiler):
+    library("werror " + compiler, env={"CC": tool(compiler), "CFLAGS": STRICT})
+
+
+@case(each=["gcc", "clang"])
+def builds_and_links_with_lto(compiler):
+    options = ["-DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON", "-DCMAKE_BUILD_TYPE=Release"]
+    if compiler == "clang":
+        tool("ld.lld")
+        options.append("-DCMAKE_SHARED_LINKER_FLAGS=-fuse-ld=lld")
+    build = library("lto " + compiler, "-DCMAKE_C_COMPILER=" + tool(compiler), *options)
+    run(tool(compiler), "-flto", *(["-fuse-ld=lld"] if compiler == "clang" else []), "-O2", "-I", prefix / "include",
+        HERE / "program.c", build / "libconcede.a", "-o", build / "program")
+    expect(run(build / "program"))
+
+
+@case
+def two_copies_live_in_one_program():
+    folder = work / "two copies"
+    folder.mkdir()
+    flags = ["-fPIC", "-fvisibility=hidden", "-I", prefix / "include"]
+    for name in ("first", "second"):
+        run("cc", *flags, "-shared", "-DPLUGIN=%s_plugin" % name, HERE / "two_copies.c", lib_dir / "libconcede.a", "-o",
+            folder / ("lib%s.so" % name))
+    run("cc", *flags, HERE / "two_copies_main.c", "-L", folder, "-lfirst", "-lsecond", lib_dir / "libconcede.a",
+        "-Wl,-rpath,$ORIGIN", "-o", folder / "main")
+    run(folder / "main")
+    # And the same archive twice on one command line, under two names.
+    shutil.copy(lib_dir / "libconcede.a", folder / "libagain.a")
+    run("cc", *flags, HERE / "program.c", lib_dir / "libconcede.a", folder / "libagain.a", "-o", folder / "program")
+    expect(run(folder / "program"))
+
+
+@case
+def every_public_function_can_be_loaded_by_name():
+    loaded = ctypes.CDLL(str(lib_dir / "libconcede.so"))
+    names = re.findall(r"\b(cc_\w+);", (SOURCE / "src/concede.map").read_text())
+    for name in names:
+        getattr(loaded, name)
+
+
+if __name__ == "__main__":
+    main()

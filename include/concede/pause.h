@@ -16,13 +16,18 @@
 #define CONCEDE_PAUSE_H
 
 #include <concede/arch.h>
+#if defined(CC_MODEL)
+#include "model_atomic.h"
+#endif
 
 CC_BEGIN_DECLS
 
 /* One spin-wait hint. Never blocks, orders nothing between CPUs; any thread, also a signal handler. */
 CC_INLINE_ void cc_pause(void)
 {
-#if !defined(CC_MODEL)
+#if defined(CC_MODEL)
+    model_pause_();
+#else
     CC_ARCH_PAUSE_();
 #endif
 }

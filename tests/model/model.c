@@ -1,0 +1,1274 @@
+/* model.c: the engine of model.h, and the system (src/os.h) that the checked sources run on.
+ *
+ * An execution is a sequence of choices; path[] holds the current one. Each run replays path[] from a fresh setup and goes
+ * on with choice 0 wherever it leads to new ground; then the last choice that has another alternative is changed, until
+ * none has. A state that was reached before, by another order of independent steps, is left at once: a state is known by
+ * what each thread has done and read so far, by the order of the stores, and by what each thread may still read.
+ *
+ * Memory: each word has its stores in modification order. A thread's view says, for each word, the newest store that it
+ * must see; a load may return that one or any newer one. Releasing attaches the view to the store, acquiring takes it
+ * over, a full fence exchanges it with the one view of all full fences. Clocks beside the views say what happens before
+ * what, for races on plain memory only. */
+#include "model.h"
+#include "model_atomic.h"
+#include "os.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+enum {
+    WORDS = 48,           /* atomic words that a client may touch */
+    SEQUENCE = 2048,      /* stores of one thread in an execution */
+    STORES = 1024,        /* stores to one word in an execution */
+    CELLS = 1024,         /* plain memory under watch, in units of 4 bytes; a power of two */
+    STEPS = 4000,         /* an execution of more steps is a livelock */
+    CHOICES = 3 * STEPS,
+    STALE_ROUNDS = 2,     /* yields after which a thread sees the newest store to a word it keeps reading */
+    STACK = 256 * 1024,
+    FREED = 8,
+    SECOND = 1000000000
+};
+
+/* A store is named by its thread and its number there, which are the same in every order of independent steps: 0 is the
+ * value that a word had at the start. */
+typedef uint16_t store_id;
+
+typedef struct view {
+    store_id seen[WORDS];
+    uint16_t clock[MODEL_THREADS + 1];
+} view_t;
+
+typedef struct store {
+    uint64_t value;
+    view_t view;
+    uint64_t mark;     /* hash of what it carries */
+    uint16_t place;    /* in the word's modification order */
+    uint16_t step;     /* when, for traces */
+    bool modifies;     /* by a read-modify-write: nothing comes between it and the one before */
+} store_t;
+
+typedef struct word {
+    const void *address;
+    const char *name;
+    uint64_t initial;
+    uint32_t run;                 /* the execution that the rest is of */
+    uint16_t count;
+    uint8_t size;
+    bool constant;
+    store_id woken;               /* what a wait on it must see at least: the newest that a wake was called after */
+    store_id order[STORES];
+} word_t;
+
+typedef enum status { DONE, READY, ASLEEP } status_t;
+
+typedef struct thread {
+    void *context;
+    status_t status;
+    view_t now, pending, fenced;  /* what it sees; what it will see after a fence; what it releases by a relaxed store */
+    uint64_t history;
+    uint16_t stores;
+    /* the scheduler's, sets of threads as bits; Musuvathi and Qadeer's fair scheduling */
+    uint8_t after, scheduled, enabled;
+    bool yielded, paused;
+    /* asleep */
+    const void *asleep_on;
+    uint64_t deadline;
+    unsigned queued;
+    int result;
+    uint64_t read_since_yield;    /* words, as bits */
+    uint8_t stale[WORDS];
+} thread_t;
+
+typedef struct choice {
+    uint8_t count, pick;
+} choice_t;
+
+typedef struct cell {
+    uintptr_t unit;
+    uint32_t run;
+    uint8_t writer;
+    uint16_t written, read[MODEL_THREADS + 1];
+} cell_t;
+
+static const model_client_t *client;
+static unsigned bound;
+static bool tracing, replaying, starting, deep;
+static uint64_t random_state;
+
+static thread_t threads[MODEL_THREADS + 1];
+static store_t stores[MODEL_THREADS + 1][SEQUENCE];
+static word_t words[WORDS];
+static unsigned word_count;
+static uint8_t word_index[4096];
+static view_t fences;
+static cell_t cells[CELLS];
+static struct { uintptr_t start, end; } freed[FREED];
+static unsigned freed_count;
+static choice_t path[CHOICES];
+static unsigned path_used, path_known;
+static int self;
+static unsigned thread_count, preemptions, spurious, weak_failures, clock_jumps, tickets;
+static uint64_t now_ns, setup_mark;
+static uint32_t run;
+static unsigned step;
+static void *engine_context;
+
+static model_verdict_t verdict;
+static bool pruned;
+static char failure[512];
+static uint64_t executions, prunes, outcomes, states;
+
+static model_site_t *sites;
+static model_site_t heavy_site = {"membarrier", 0, MODEL_HEAVY, MODEL_ACQ_REL, 0, NULL};
+
+static const char *const order_name[] = {"relaxed", "acquire", "release", "acq_rel"};
+static const char *const kind_name[] = {"load", "store", "exchange", "cas", "fetch", "fence", "heavy"};
+
+/* ---- coroutines ---- */
+
+static char stacks[MODEL_THREADS + 1][STACK] __attribute__((aligned(64)));
+
+static void thread_main(void);
+
+#if defined(__x86_64__)
+/* Saves what a call must keep, swaps the stacks. swapcontext() would make a system call at each switch. */
+void model_switch_(void **from, void *to);
+__asm__(".text\n.globl model_switch_\n.type model_switch_,@function\nmodel_switch_:\n"
+        "push %rbp\npush %rbx\npush %r12\npush %r13\npush %r14\npush %r15\n"
+        "mov %rsp,(%rdi)\nmov %rsi,%rsp\n"
+        "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbx\npop %rbp\nret\n"
+        ".size model_switch_,.-model_switch_\n");
+
+static void context_start(int t)
+{
+    void **top = (void **)(void *)(stacks[t] + STACK) - 2;
+    *top = NULL;   /* where thread_main() would return to */
+    *--top = (void *)(uintptr_t)thread_main;
+    for (int i = 0; i < 6; i++) *--top = NULL;
+    threads[t].context = top;
+}
+
+static void context_switch(void **from, void **to)
+{
+    model_switch_(from, *to);
+}
+#else
+static ucontext_t contexts[MODEL_THREADS + 2];
+
+static void context_start(int t)
+{
+    getcontext(&contexts[t]);
+    contexts[t].uc_stack.ss_sp = stacks[t];
+    contexts[t].uc_stack.ss_size = STACK;
+    makecontext(&contexts[t], thread_main, 0);
+    threads[t].context = &contexts[t];
+}
+
+static void context_switch(void **from, void **to)
+{
+    ucontext_t *here = from == &engine_context ? &contexts[MODEL_THREADS + 1] : *from;
+    *from = here;
+    swapcontext(here, *to);
+}
+#endif
+
+/* ---- the end of an execution ---- */
+
+static void leave(void)
+{
+    void *nobody = NULL;
+#if !defined(__x86_64__)
+    nobody = &contexts[self];
+#endif
+    context_switch(&nobody, &engine_context);
+    abort();
+}
+
+static void fail(model_verdict_t how, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(failure, sizeof failure, format, arguments);
+    va_end(arguments);
+    verdict = how;
+    if (self != 0) leave();
+}
+
+static void trace(const char *format, ...)
+{
+    if (!tracing) return;
+    va_list arguments;
+    printf("  %4u  T%d  ", step, self);
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    putchar('\n');
+}
+
+static const char *site_text(const model_site_t *site)
+{
+    static char text[4][128];
+    static unsigned turn;
+    char *out = text[turn++ % 4];
+    const char *file = strrchr(site->file, '/');
+    snprintf(out, sizeof text[0], "%s:%d", file ? file + 1 : site->file, site->line);
+    return out;
+}
+
+static const char *word_name(const word_t *w)
+{
+    static char text[32];
+    if (w->name) return w->name;
+    snprintf(text, sizeof text, "%p", w->address);
+    return text;
+}
+
+/* ---- choices ---- */
+
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+    h = (h ^ x) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 32;
+}
+
+static void history(uint64_t what)
+{
+    threads[self].history = mix(threads[self].history, what);
+}
+
+static unsigned choose(unsigned count)
+{
+    if (count <= 1) return 0;
+    if (path_used == CHOICES || count > 255) {
+        fail(MODEL_MISUSE, "too many choices");
+        return 0;
+    }
+    choice_t *c = &path[path_used];
+    if (path_used >= path_known) {
+        c->count = (uint8_t)count;
+        c->pick = 0;
+        if (random_state) {
+            random_state ^= random_state << 13;
+            random_state ^= random_state >> 7;
+            random_state ^= random_state << 17;
+            c->pick = (uint8_t)(random_state % count);
+        }
+    } else if (replaying) {
+        c->count = (uint8_t)count;
+    }
+    if (c->count != count || c->pick >= count) {
+        fail(MODEL_MISUSE, replaying ? "the replayed execution is not one of this program"
+                                     : "the client is not deterministic: setup must put everything back");
+        return 0;
+    }
+    path_used++;
+    return c->pick;
+}
+
+unsigned model_choose(unsigned count)
+{
+    unsigned pick = choose(count);
+    if (self == 0) setup_mark = mix(setup_mark, pick + 1);
+    else history(pick);
+    return pick;
+}
+
+/* ---- states seen before ---- */
+
+typedef struct seen {
+    uint64_t hash;
+    uint32_t epoch;      /* the exploration it is of */
+    uint32_t budget;     /* preemptions that were left */
+} seen_t;
+
+static seen_t *table;
+static uint64_t table_size, table_used;
+static uint32_t epoch;
+
+static uint64_t view_hash(const view_t *v)
+{
+    uint64_t sum = 0;
+    for (unsigned w = 0; w < word_count; w++)
+        if (v->seen[w]) sum += mix(0x1234567, (uint64_t)w << 16 | v->seen[w]);
+    for (unsigned t = 1; t <= thread_count; t++) sum = mix(sum, v->clock[t]);
+    return sum;
+}
+
+static uint64_t state_hash(bool stay)
+{
+    uint64_t h = mix(now_ns ^ setup_mark, (uint64_t)spurious << 32 | weak_failures << 16 | clock_jumps);
+    if (bound != MODEL_UNBOUNDED) h = mix(h, stay ? (uint64_t)self : 0);
+    for (unsigned t = 1; t <= thread_count; t++) {
+        const thread_t *th = &threads[t];
+        h = mix(h, th->history);
+        h = mix(h, (uint64_t)th->status << 48 | (uint64_t)th->yielded << 40 | (uint64_t)th->paused << 41 |
+                       (uint64_t)th->after << 24 | (uint64_t)th->scheduled << 16 | (uint64_t)th->enabled << 8);
+        if (th->status == DONE && !client->membarrier) continue;
+        h = mix(h, view_hash(&th->now));
+        h = mix(h, view_hash(&th->pending));
+        h = mix(h, view_hash(&th->fenced));
+        if (th->status == ASLEEP) {
+            unsigned before = 0;
+            for (unsigned u = 1; u <= thread_count; u++)
+                before += threads[u].status == ASLEEP && threads[u].queued < th->queued;
+            h = mix(h, before);
+        }
+        uint64_t stale = 0;
+        for (unsigned w = 0; w < word_count; w++)
+            if (th->stale[w]) stale += mix(w + 1, th->stale[w]);
+        h = mix(h, stale);
+    }
+    h = mix(h, view_hash(&fences));
+    for (unsigned w = 0; w < word_count; w++) {
+        const word_t *word = &words[w];
+        if (word->run != run) continue;
+        if (word->woken) h = mix(h, (uint64_t)w << 16 | word->woken);
+        for (unsigned i = 1; i < word->count; i++)
+            h = mix(h, stores[word->order[i] / SEQUENCE][word->order[i] % SEQUENCE].mark);
+    }
+    for (unsigned i = 0; i < freed_count; i++) h = mix(h, freed[i].start);
+    return h ? h : 1;
+}
+
+static seen_t *table_find(uint64_t hash)
+{
+    uint64_t i = hash & (table_size - 1);
+    while (table[i].epoch == epoch && table[i].hash != hash) i = (i + 1) & (table_size - 1);
+    return &table[i];
+}
+
+static void table_grow(void)
+{
+    seen_t *old = table;
+    uint64_t old_size = table_size;
+    table_size = old_size ? old_size * 2 : 1 << 16;
+    table = calloc(table_size, sizeof *table);
+    if (!table) abort();
+    for (uint64_t i = 0; i < old_size; i++)
+        if (old[i].epoch == epoch) *table_find(old[i].hash) = old[i];
+    free(old);
+}
+
+/* Whether everything from here on was or will be explored from an earlier visit. */
+static bool seen_before(bool stay)
+{
+    if (random_state || replaying || tracing) return false;
+    if (table_used * 2 >= table_size) table_grow();
+    uint64_t hash = state_hash(stay);
+    uint32_t budget = bound == MODEL_UNBOUNDED ? 0 : bound - preemptions;
+    seen_t *s = table_find(hash);
+    if (s->epoch == epoch) {
+        if (s->budget >= budget) return true;
+    } else {
+        table_used++;
+        states++;
+    }
+    *s = (seen_t){hash, epoch, budget};
+    return false;
+}
+
+/* ---- the scheduler ---- */
+
+static unsigned bit(unsigned t)
+{
+    return 1u << t;
+}
+
+/* Picks who makes the next step, and accounts for it. */
+static unsigned pick_next(void)
+{
+    unsigned ready = 0, timed = 0, asleep = 0, may = 0, live = 0;
+    for (unsigned t = 1; t <= thread_count; t++) {
+        const thread_t *th = &threads[t];
+        if (th->status == READY) ready |= bit(t);
+        if (th->status == ASLEEP) asleep |= bit(t);
+        if (th->status == ASLEEP && th->deadline != CC_FOREVER) timed |= bit(t);
+    }
+    live = ready | timed;
+    if (live == 0) {
+        if (asleep == 0) leave();
+        char text[8 * MODEL_THREADS];
+        int length = 0;
+        for (unsigned t = 1; t <= thread_count; t++)
+            if (asleep & bit(t)) length += snprintf(text + length, sizeof text - (size_t)length, " T%u", t);
+        fail(MODEL_DEADLOCK, "a wake-up was lost: asleep for ever:%s", text);
+    }
+    if (step >= STEPS) fail(MODEL_LIVELOCK, "a livelock: %d steps and no end", STEPS);
+
+    for (unsigned t = 1; t <= thread_count; t++)
+        if ((live & bit(t)) && !(threads[t].after & live)) may |= bit(t);
+    unsigned awake = may;
+    for (unsigned t = 1; t <= thread_count; t++)
+        if (threads[t].yielded) awake &= ~bit(t);
+    if (awake) may = awake;
+
+    /* Going on with the same thread is choice 0; then the ready ones in turn; then those whose deadline would have to
+     * pass; then those that would have to wake for no reason. */
+    uint8_t options[3 * MODEL_THREADS];
+    unsigned count = 0, me = (unsigned)self;
+    bool stay = (may & ready & bit(me)) != 0;
+    if (stay) options[count++] = (uint8_t)me;
+    if (!stay || preemptions < bound || bound == MODEL_UNBOUNDED) {
+        for (unsigned i = 0; i < thread_count; i++) {
+            unsigned t = (me + i) % thread_count + 1;
+            if ((may & ready & bit(t)) && !(stay && t == me)) options[count++] = (uint8_t)t;
+        }
+        for (unsigned t = 1; t <= thread_count; t++)
+            if (may & timed & bit(t)) options[count++] = (uint8_t)t;
+        if (spurious < client->spurious)
+            for (unsigned t = 1; t <= thread_count; t++)
+                if (asleep & bit(t)) options[count++] = (uint8_t)(t | 0x80);
+    }
+    if (count > 1 && me != 0 && path_used >= path_known && seen_before(stay)) {
+        pruned = true;
+        leave();
+    }
+    unsigned option = options[choose(count)], next = option & 0x7f;
+    if (stay && next != me) preemptions++;
+
+    thread_t *th = &threads[next];
+    if (th->status == ASLEEP) {
+        th->status = READY;
+        if (option & 0x80) {
+            spurious++;
+            th->result = choose(2) ? EINTR : 0;
+        } else {
+            th->result = ETIMEDOUT;
+            if (now_ns < th->deadline) now_ns = th->deadline;
+        }
+    }
+    for (unsigned t = 1; t <= thread_count; t++) {
+        threads[t].after &= (uint8_t)~bit(next);
+        threads[t].scheduled |= (uint8_t)bit(next);
+        threads[t].enabled &= (uint8_t)live;
+        if (t != next) threads[t].yielded = false;
+    }
+    th->now.clock[next]++;
+    th->paused = false;
+    step++;
+    return next;
+}
+
+/* Called by a thread before each step, and when it falls asleep or ends; returns when it is its turn. */
+static void reschedule(void)
+{
+    unsigned me = (unsigned)self;
+    if (starting) {
+        context_switch(&threads[me].context, &engine_context);
+        return;
+    }
+    unsigned next = pick_next();
+    if (next == me) return;
+    self = (int)next;
+    context_switch(&threads[me].context, &threads[next].context);
+}
+
+static void thread_main(void)
+{
+    client->threads[self - 1]();
+    threads[self].status = DONE;
+    threads[self].history = mix(threads[self].history, 0xd01e);
+    trace("ends");
+    reschedule();
+    abort();
+}
+
+/* A thread that yields runs again when another has made a step; one that keeps yielding waits for every thread that could
+ * have run all the while. */
+static void yield(bool is_pause)
+{
+    if (self == 0) return;
+    thread_t *me = &threads[self];
+    if (is_pause && me->paused) return;
+    for (uint64_t left = me->read_since_yield; left; left &= left - 1) {
+        unsigned w = (unsigned)__builtin_ctzll(left);
+        bool stale = me->now.seen[w] != words[w].order[words[w].count - 1];
+        me->stale[w] = stale ? (uint8_t)(me->stale[w] + (me->stale[w] < STALE_ROUNDS)) : 0;
+    }
+    me->read_since_yield = 0;
+    me->after |= (uint8_t)(me->enabled & ~me->scheduled & ~bit((unsigned)self));
+    me->scheduled = 0;
+    me->enabled = 0;
+    for (unsigned t = 1; t <= thread_count; t++)
+        if (threads[t].status != DONE && (threads[t].status != ASLEEP || threads[t].deadline != CC_FOREVER))
+            me->enabled |= (uint8_t)bit(t);
+    me->yielded = true;
+    history(0x1e1d);
+    reschedule();
+    me->yielded = false;
+    me->paused = is_pause;
+    trace(is_pause ? "pauses" : "yields");
+}
+
+void model_pause_(void)
+{
+    yield(true);
+}
+
+/* ---- memory ---- */
+
+static uint64_t peek(const void *p, size_t size)
+{
+    uint64_t value = 0;
+    memcpy(&value, p, size);
+    return value;
+}
+
+static void poke(void *p, size_t size, uint64_t value)
+{
+    memcpy(p, &value, size);
+}
+
+static uint64_t trim(uint64_t value, size_t size)
+{
+    return size >= 8 ? value : value & ((UINT64_C(1) << 8 * size) - 1);
+}
+
+static unsigned place(store_id id)
+{
+    return id ? stores[id / SEQUENCE][id % SEQUENCE].place : 0;
+}
+
+static void join_words(view_t *to, const view_t *from)
+{
+    for (unsigned w = 0; w < word_count; w++)
+        if (from->seen[w] != to->seen[w] && place(from->seen[w]) > place(to->seen[w])) to->seen[w] = from->seen[w];
+}
+
+static void join(view_t *to, const view_t *from)
+{
+    join_words(to, from);
+    for (unsigned t = 1; t <= thread_count; t++)
+        if (from->clock[t] > to->clock[t]) to->clock[t] = from->clock[t];
+}
+
+static void check_alive(const void *p, size_t size)
+{
+    uintptr_t start = (uintptr_t)p;
+    for (unsigned i = 0; i < freed_count; i++)
+        if (start < freed[i].end && start + size > freed[i].start)
+            fail(MODEL_FREED, "T%d touches memory that is freed", self);
+}
+
+/* Words keep their number from one execution to the next, so that states can be compared. */
+static word_t *word_at(const void *p)
+{
+    uintptr_t address = (uintptr_t)p;
+    unsigned i = (unsigned)(address >> 2 ^ address >> 12) % sizeof word_index;
+    for (; word_index[i]; i = (i + 1) % sizeof word_index)
+        if (words[word_index[i] - 1].address == p) return &words[word_index[i] - 1];
+    if (word_count == WORDS) {
+        fprintf(stderr, "model: more than %d words\n", WORDS);
+        abort();
+    }
+    word_index[i] = (uint8_t)++word_count;
+    words[word_count - 1].address = p;
+    return &words[word_count - 1];
+}
+
+static word_t *word_of(const void *p, size_t size)
+{
+    word_t *w = word_at(p);
+    if (w->run != run) {
+        w->run = run;
+        w->size = (uint8_t)size;
+        w->initial = peek(p, size);
+        w->count = 1;
+        w->order[0] = 0;
+        w->woken = 0;
+    }
+    if (w->size != size) fail(MODEL_MISUSE, "%s is accessed with two sizes", word_name(w));
+    return w;
+}
+
+static uint64_t value_of(const word_t *w, store_id id)
+{
+    return id ? stores[id / SEQUENCE][id % SEQUENCE].value : w->initial;
+}
+
+static store_id newest(const word_t *w)
+{
+    return w->order[w->count - 1];
+}
+
+static void site_used(model_site_t *site)
+{
+    if (site->used) return;
+    site->used = (uint8_t)(site->order + 1);
+    model_site_t **link = &sites;
+    while (*link) link = &(*link)->next;
+    *link = site;
+}
+
+static unsigned site_order(const model_site_t *site)
+{
+    return site->used - 1u;
+}
+
+/* The beginning of each access: waits for its turn. NULL outside of threads, where memory is just memory. */
+static word_t *begin(model_site_t *site, const void *p, size_t size)
+{
+    if (self == 0) return NULL;
+    site_used(site);
+    if (site->kind != MODEL_LOAD || !word_at(p)->constant) reschedule();
+    check_alive(p, size);
+    word_t *w = word_of(p, size);
+    if (peek(p, size) != value_of(w, newest(w)))
+        fail(MODEL_MISUSE, "%s was written by a plain store", word_name(w));
+    return w;
+}
+
+static const char *from_text(const word_t *w, store_id id)
+{
+    static char text[96];
+    int n = id ? snprintf(text, sizeof text, "stored by T%d at %u", id / SEQUENCE, stores[id / SEQUENCE][id % SEQUENCE].step)
+               : snprintf(text, sizeof text, "initial");
+    if (id != newest(w))
+        snprintf(text + n, sizeof text - (size_t)n, "; the newest is %" PRIu64, value_of(w, newest(w)));
+    return text;
+}
+
+static uint64_t read_from(word_t *w, store_id id, unsigned order)
+{
+    thread_t *me = &threads[self];
+    unsigned i = (unsigned)(w - words);
+    me->now.seen[i] = id;
+    me->read_since_yield |= UINT64_C(1) << i;
+    if (id == newest(w)) me->stale[i] = 0;
+    if (id) {
+        const view_t *view = &stores[id / SEQUENCE][id % SEQUENCE].view;
+        join(order & MODEL_ACQUIRE ? &me->now : &me->pending, view);
+    }
+    history(id);
+    return value_of(w, id);
+}
+
+/* Puts a store at a place in the order; `read`: by a read-modify-write that read this one, just before it. */
+static void write_at(word_t *w, unsigned at, uint64_t value, unsigned order, bool modifies, store_id read)
+{
+    thread_t *me = &threads[self];
+    unsigned i = (unsigned)(w - words);
+    if (w->constant) fail(MODEL_MISUSE, "%s was said to be constant", word_name(w));
+    if (w->count == STORES || ++me->stores == SEQUENCE) fail(MODEL_LIVELOCK, "a livelock: too many stores");
+    store_id id = (store_id)(self * SEQUENCE + me->stores);
+    store_t *s = &stores[self][me->stores];
+    for (unsigned k = w->count; k > at; k--) {
+        w->order[k] = w->order[k - 1];
+        stores[w->order[k] / SEQUENCE][w->order[k] % SEQUENCE].place = (uint16_t)k;
+    }
+    w->order[at] = id;
+    w->count++;
+    s->value = value;
+    s->place = (uint16_t)at;
+    s->step = (uint16_t)step;
+    s->modifies = modifies;
+    me->now.seen[i] = id;
+    s->view = order & MODEL_RELEASE ? me->now : me->fenced;
+    s->view.seen[i] = id;
+    if (modifies && read) join(&s->view, &stores[read / SEQUENCE][read % SEQUENCE].view);
+    s->mark = mix(mix(id, value), view_hash(&s->view));
+    if (newest(w) == id) poke((void *)(uintptr_t)w->address, w->size, value);
+    history(at == w->count - 1u ? 0 : at);
+}
+
+uint64_t model_load_(model_site_t *site, const void *p, size_t size)
+{
+    word_t *w = begin(site, p, size);
+    if (!w) return peek(p, size);
+    thread_t *me = &threads[self];
+    unsigned i = (unsigned)(w - words);
+    unsigned oldest = me->stale[i] >= STALE_ROUNDS ? w->count - 1u : place(me->now.seen[i]);
+    store_id id = w->order[w->count - 1u - choose(w->count - oldest)];
+    uint64_t value = read_from(w, id, site_order(site));
+    trace("%-18s load %s of %s -> %" PRIu64 " (%s)", site_text(site), order_name[site_order(site)], word_name(w), value,
+          from_text(w, id));
+    return value;
+}
+
+void model_store_(model_site_t *site, void *p, size_t size, uint64_t value)
+{
+    word_t *w = begin(site, p, size);
+    value = trim(value, size);
+    if (!w) {
+        poke(p, size, value);
+        return;
+    }
+    unsigned places[STORES], count = 0, at = w->count;
+    places[count++] = at;
+    if (client->insert)
+        while (--at > place(threads[self].now.seen[w - words]) && count < 200)
+            if (!stores[w->order[at] / SEQUENCE][w->order[at] % SEQUENCE].modifies) places[count++] = at;
+    at = places[choose(count)];
+    write_at(w, at, value, site_order(site), false, 0);
+    trace("%-18s store %s to %s <- %" PRIu64 "%s", site_text(site), order_name[site_order(site)], word_name(w), value,
+          at + 1u < w->count ? " (before a newer one)" : "");
+}
+
+/* Which store a read-modify-write reads: the newest; or an older one that no other has followed up, if stores may land
+ * before others. */
+static store_id modify_choice(word_t *w)
+{
+    store_id found[STORES];
+    unsigned count = 0, at = w->count;
+    found[count++] = newest(w);
+    if (client->insert)
+        while (--at > place(threads[self].now.seen[w - words]) && count < 200)
+            if (!stores[w->order[at] / SEQUENCE][w->order[at] % SEQUENCE].modifies) found[count++] = w->order[at - 1];
+    return found[choose(count)];
+}
+
+static uint64_t modify(model_site_t *site, word_t *w, uint64_t (*function)(uint64_t, uint64_t), uint64_t operand)
+{
+    store_id read = modify_choice(w);
+    const char *from = tracing ? from_text(w, read) : "";
+    uint64_t old = read_from(w, read, site_order(site)), value = trim(function(old, operand), w->size);
+    write_at(w, place(read) + 1, value, site_order(site), true, read);
+    trace("%-18s %s %s of %s: %" PRIu64 " (%s) -> %" PRIu64, site_text(site), kind_name[site->kind],
+          order_name[site_order(site)], word_name(w), old, from, value);
+    return old;
+}
+
+static uint64_t do_exchange(uint64_t old, uint64_t v) { (void)old; return v; }
+static uint64_t do_add(uint64_t old, uint64_t v) { return old + v; }
+static uint64_t do_sub(uint64_t old, uint64_t v) { return old - v; }
+static uint64_t do_or(uint64_t old, uint64_t v) { return old | v; }
+static uint64_t do_and(uint64_t old, uint64_t v) { return old & v; }
+
+static uint64_t modify_or_plain(model_site_t *site, void *p, size_t size, uint64_t (*function)(uint64_t, uint64_t), uint64_t v)
+{
+    word_t *w = begin(site, p, size);
+    if (w) return modify(site, w, function, v);
+    uint64_t old = peek(p, size);
+    poke(p, size, function(old, v));
+    return old;
+}
+
+uint64_t model_exchange_(model_site_t *site, void *p, size_t size, uint64_t value)
+{
+    return modify_or_plain(site, p, size, do_exchange, value);
+}
+
+uint64_t model_fetch_(model_site_t *site, int op, void *p, size_t size, uint64_t value)
+{
+    static uint64_t (*const functions[])(uint64_t, uint64_t) = {do_add, do_sub, do_or, do_and};
+    return modify_or_plain(site, p, size, functions[op], value);
+}
+
+/* Succeeds on the newest store if that has the value; fails, as a relaxed load, on any that the thread may read and that
+ * has another. */
+bool model_cas_(model_site_t *site, void *p, size_t size, void *expected, uint64_t value, bool weak)
+{
+    uint64_t want = peek(expected, size);
+    word_t *w = begin(site, p, size);
+    value = trim(value, size);
+    if (!w) {
+        if (peek(p, size) == want) {
+            poke(p, size, value);
+            return true;
+        }
+        poke(expected, size, peek(p, size));
+        return false;
+    }
+    thread_t *me = &threads[self];
+    unsigned i = (unsigned)(w - words), oldest = me->stale[i] >= STALE_ROUNDS ? w->count - 1u : place(me->now.seen[i]);
+    store_id found[256];
+    unsigned count = 0;
+    store_id last = newest(w);
+    found[count++] = last;
+    if (client->insert && value_of(w, last) == want) {
+        last = modify_choice(w);
+        found[0] = last;
+    }
+    for (unsigned at = w->count - 1u; at-- > oldest && count < 200;)
+        if (value_of(w, w->order[at]) != want) found[count++] = w->order[at];
+    bool may_fail = weak && value_of(w, last) == want && weak_failures < client->weak_failures;
+    unsigned pick = choose(count + may_fail);
+    store_id read = found[pick < count ? pick : 0];
+    bool success = pick == 0 && value_of(w, read) == want;
+    unsigned order = success ? site_order(site) : MODEL_RELAXED;
+    if (pick == count) weak_failures++;
+    uint64_t old = read_from(w, read, order);
+    const char *from = tracing ? from_text(w, read) : "";
+    if (success)
+        write_at(w, place(read) + 1, value, order, true, read);
+    else
+        poke(expected, size, old);
+    history(success);
+    if (success)
+        trace("%-18s cas %s of %s: %" PRIu64 " (%s) -> %" PRIu64, site_text(site), order_name[order], word_name(w), old,
+              from, value);
+    else
+        trace("%-18s cas of %s fails: %" PRIu64 " (%s), wanted %" PRIu64, site_text(site), word_name(w), old, from, want);
+    return success;
+}
+
+/* A full fence acquires what was read and releases what follows; and all full fences are in one order: what came before
+ * an earlier one is seen after a later one. It makes nothing happen before anything by itself, so clocks stay. */
+static void fence(thread_t *th)
+{
+    join(&th->now, &th->pending);
+    join_words(&th->now, &fences);
+    join_words(&fences, &th->now);
+    th->fenced = th->now;
+}
+
+void model_fence_(model_site_t *site)
+{
+    if (self == 0) return;
+    site_used(site);
+    if (!site_order(site)) return;
+    reschedule();
+    fence(&threads[self]);
+    history(0xfe);
+    trace("%-18s full fence", site_text(site));
+}
+
+/* ---- plain memory ---- */
+
+static void plain(const void *memory, size_t bytes, bool writes)
+{
+    if (self == 0) return;
+    check_alive(memory, bytes);
+    view_t *now = &threads[self].now;
+    uintptr_t first = (uintptr_t)memory / 4, last = ((uintptr_t)memory + bytes - 1) / 4;
+    for (uintptr_t unit = first; unit <= last; unit++) {
+        cell_t *c;
+        unsigned i = (unsigned)(unit % CELLS), tries = 0;
+        for (;; i = (i + 1) % CELLS) {
+            c = &cells[i];
+            if (c->run != run) {
+                memset(c, 0, sizeof *c);
+                c->run = run;
+                c->unit = unit;
+            }
+            if (c->unit == unit) break;
+            if (++tries == CELLS) fail(MODEL_MISUSE, "too much plain memory");
+        }
+        int other = 0;
+        if (c->writer && c->written > now->clock[c->writer]) other = c->writer;
+        for (unsigned t = 1; writes && t <= thread_count; t++)
+            if (c->read[t] > now->clock[t]) other = (int)t;
+        if (other)
+            fail(MODEL_RACE, "a data race: T%d %s at %p what T%d %s", self, writes ? "writes" : "reads", memory, other,
+                 c->writer == other && c->written > now->clock[other] ? "wrote" : "read");
+        if (writes) {
+            c->writer = (uint8_t)self;
+            c->written = now->clock[self];
+        } else {
+            c->read[self] = now->clock[self];
+        }
+    }
+    trace("%s %zu bytes of plain memory at %p", writes ? "writes" : "reads", bytes, memory);
+}
+
+void model_read(const void *memory, size_t bytes)
+{
+    plain(memory, bytes, false);
+}
+
+void model_write(const void *memory, size_t bytes)
+{
+    plain(memory, bytes, true);
+}
+
+void *model_copy(void *to, const void *from, size_t bytes)
+{
+    plain(from, bytes, false);
+    plain(to, bytes, true);
+    return memcpy(to, from, bytes);
+}
+
+void model_freed(const void *memory, size_t bytes)
+{
+    if (freed_count == FREED) fail(MODEL_MISUSE, "too many frees");
+    freed[freed_count].start = (uintptr_t)memory;
+    freed[freed_count++].end = (uintptr_t)memory + bytes;
+    trace("frees %zu bytes at %p", bytes, memory);
+}
+
+/* ---- the system: src/os.h ---- */
+
+/* Falls asleep if the word has the value, as far as this thread can know: it may read an older store, but none older than
+ * what was there when a wake came before. No view passes from the waker to the woken. */
+int cc_os_wait_(const uint32_t *p, uint32_t expected, uint64_t deadline)
+{
+    if (self == 0) return 0;
+    reschedule();
+    check_alive(p, sizeof *p);
+    thread_t *me = &threads[self];
+    word_t *w = word_of(p, sizeof *p);
+    unsigned oldest = place(me->now.seen[w - words]);
+    if (place(w->woken) > oldest) oldest = place(w->woken);
+    bool equal = value_of(w, newest(w)) == expected, other = false;
+    for (unsigned at = oldest; at + 1u < w->count; at++) other |= (value_of(w, w->order[at]) == expected) != equal;
+    if (other && choose(2)) equal = !equal;
+    if (!equal) {
+        history(EAGAIN);
+        trace("wait on %s: not %" PRIu32, word_name(w), expected);
+        return EAGAIN;
+    }
+    if (deadline <= now_ns) {
+        history(ETIMEDOUT);
+        trace("wait on %s: past the deadline", word_name(w));
+        return ETIMEDOUT;
+    }
+    trace("wait on %s: sleeps while %" PRIu32, word_name(w), expected);
+    me->status = ASLEEP;
+    me->asleep_on = p;
+    me->deadline = deadline;
+    me->queued = ++tickets;
+    history(0x51ee9);
+    reschedule();
+    history((uint64_t)me->result + 1);
+    trace("wait on %s returns %s", word_name(w), me->result == 0 ? "0" : me->result == EINTR ? "EINTR" : "ETIMEDOUT");
+    return me->result;
+}
+
+void cc_os_wake_(const uint32_t *p, uint32_t count)
+{
+    if (self == 0) return;
+    reschedule();
+    word_t *w = word_at(p);
+    bool freed_word = false;
+    for (unsigned i = 0; i < freed_count; i++) freed_word |= (uintptr_t)p >= freed[i].start && (uintptr_t)p < freed[i].end;
+    if (!freed_word) {
+        w = word_of(p, sizeof *p);
+        store_id seen = threads[self].now.seen[w - words];
+        if (place(seen) > place(w->woken)) w->woken = seen;
+    }
+    unsigned woken = 0;
+    for (; woken < count; woken++) {
+        uint8_t queue[MODEL_THREADS];
+        unsigned sleepers = 0;
+        for (unsigned t = 1; t <= thread_count; t++) {
+            if (threads[t].status != ASLEEP || threads[t].asleep_on != p) continue;
+            unsigned k = sleepers++;
+            for (; k > 0 && threads[queue[k - 1]].queued > threads[t].queued; k--) queue[k] = queue[k - 1];
+            queue[k] = (uint8_t)t;
+        }
+        if (sleepers == 0) break;
+        thread_t *th = &threads[queue[sleepers <= count - woken ? 0 : choose(sleepers)]];
+        th->status = READY;
+        th->result = 0;
+        trace("wake on %s: T%d", word_name(w), (int)(th - threads));
+    }
+    if (!woken) trace("wake on %s: nobody", word_name(w));
+    history(0x3a4e);
+}
+
+void cc_os_yield_(void)
+{
+    yield(false);
+}
+
+/* Time passes only where somebody could notice: a timed wait that times out, and a read that finds a second gone. */
+uint64_t cc_os_now_(void)
+{
+    if (self == 0) return now_ns;
+    if (clock_jumps < client->clock_jumps && choose(2)) {
+        clock_jumps++;
+        now_ns += SECOND;
+    }
+    history(now_ns);
+    return now_ns;
+}
+
+bool cc_os_membarrier_register_(void)
+{
+    return client ? client->membarrier : false;
+}
+
+/* Each other thread passes its fence at some point before this returns, not all at the same. */
+bool cc_os_membarrier_(void)
+{
+    if (self == 0) return client->membarrier;
+    if (!client->membarrier) return false;
+    site_used(&heavy_site);
+    if (!site_order(&heavy_site)) return true;
+    reschedule();
+    fence(&threads[self]);
+    for (unsigned t = 1; t <= thread_count; t++) {
+        if ((int)t == self) continue;
+        reschedule();
+        fence(&threads[t]);
+        trace("membarrier: a fence in T%u", t);
+        history(t);
+    }
+    fence(&threads[self]);
+    history(0x4ea);
+    return true;
+}
+
+uint32_t cc_os_cpus_(void)
+{
+    return 2;
+}
+
+/* ---- clients ---- */
+
+void model_check_(bool ok, const char *text, const char *file, int line)
+{
+    if (!ok && verdict == MODEL_PASSES) fail(MODEL_ASSERTION, "%s:%d: %s does not hold", file, line, text);
+}
+
+int model_self(void)
+{
+    return self;
+}
+
+void model_constant(const void *word)
+{
+    word_at(word)->constant = true;
+}
+
+void model_name(const void *word, const char *name)
+{
+    word_at(word)->name = name;
+}
+
+void model_outcome(unsigned outcome)
+{
+    outcomes |= UINT64_C(1) << outcome;
+}
+
+uint64_t model_outcomes(void)
+{
+    return outcomes;
+}
+
+uint64_t model_executions(void)
+{
+    return executions;
+}
+
+static void run_once(void)
+{
+    run++;
+    self = 0;
+    step = preemptions = spurious = weak_failures = clock_jumps = tickets = freed_count = 0;
+    now_ns = SECOND;
+    setup_mark = 0;
+    pruned = false;
+    verdict = MODEL_PASSES;
+    path_used = 0;
+    memset(&fences, 0, sizeof fences);
+    for (thread_count = 0; thread_count < MODEL_THREADS && client->threads[thread_count]; thread_count++) {}
+    for (unsigned t = 1; t <= thread_count; t++) {
+        memset(&threads[t], 0, sizeof threads[t]);
+        threads[t].status = READY;
+        threads[t].scheduled = (uint8_t)~0u;
+        threads[t].now.clock[t] = 1;
+        context_start((int)t);
+    }
+    client->setup();
+    if (thread_count == 0 || verdict != MODEL_PASSES) return;
+    /* Each thread runs up to its first step; nobody else sees that. */
+    starting = true;
+    for (unsigned t = 1; t <= thread_count && verdict == MODEL_PASSES; t++) {
+        self = (int)t;
+        context_switch(&engine_context, &threads[t].context);
+    }
+    starting = false;
+    self = 0;
+    if (verdict == MODEL_PASSES && !pruned) {
+        unsigned live = 0;
+        for (unsigned t = 1; t <= thread_count; t++) live += threads[t].status != DONE;
+        if (live) {
+            self = (int)pick_next();
+            context_switch(&engine_context, &threads[self].context);
+        }
+    }
+    self = 0;
+    if (!pruned && verdict == MODEL_PASSES && client->finish) client->finish();
+}
+
+/* The next path in depth-first order; false: there is none. */
+static bool backtrack(void)
+{
+    while (path_used > 0 && path[path_used - 1].pick + 1 >= path[path_used - 1].count) path_used--;
+    if (path_used == 0) return false;
+    path[path_used - 1].pick++;
+    path_known = path_used;
+    return true;
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void forget_words(void)
+{
+    memset(word_index, 0, sizeof word_index);
+    memset(words, 0, sizeof words);
+    word_count = 0;
+}
+
+static double time_limit;
+static bool out_of_time;
+
+static model_verdict_t explore(const model_client_t *c, unsigned preemption_bound)
+{
+    double end = seconds() + time_limit;
+    client = c;
+    bound = preemption_bound;
+    executions = prunes = states = outcomes = 0;
+    path_known = 0;
+    out_of_time = false;
+    table_used = 0;
+    epoch++;
+    forget_words();
+    do {
+        run_once();
+        if (pruned) prunes++;
+        else executions++;
+        if (verdict != MODEL_PASSES) return verdict;
+        if (time_limit > 0 && (executions + prunes) % 1024 == 0 && seconds() > end) {
+            out_of_time = true;
+            return MODEL_PASSES;
+        }
+    } while (backtrack());
+    return MODEL_PASSES;
+}
+
+model_verdict_t model_explore(const model_client_t *c)
+{
+    return explore(c, c->bound);
+}
+
+/* ---- the program ---- */
+
+static const char *const verdict_name[] = {"passes", "assertion", "lost wake-up", "livelock", "data race", "use after free",
+                                           "misuse"};
+
+static void print_path(void)
+{
+    for (unsigned i = 0, first = 1; i < path_used; i++) {
+        if (path[i].pick == 0) continue;
+        printf("%s%u.%u", first ? "" : ",", i, path[i].pick);
+        first = 0;
+    }
+}
+
+/* Whether the failed path, run once more, fails in the same way. */
+static bool fails_again(void)
+{
+    model_verdict_t first = verdict;
+    replaying = true;
+    path_known = path_used;
+    run_once();
+    replaying = false;
+    return verdict == first && path_used == path_known;
+}
+
+/* Runs the failed path once more, aloud. */
+static void show_failure(const char *program, const char *weakened)
+{
+    unsigned known = path_used;
+    printf("%s: %s\n", client->name, failure);
+    tracing = replaying = true;
+    path_known = known;
+    run_once();
+    tracing = replaying = false;
+    printf("  => %s\n", failure);
+    for (unsigned t = 1; t <= thread_count; t++)
+        if (threads[t].status == ASLEEP) printf("     T%u sleeps on %s\n", t, word_name(word_at(threads[t].asleep_on)));
+    printf("  again: %s%s%s --replay %s/%u/", program, weakened ? " --weaken " : "", weakened ? weakened : "", client->name, bound);
+    path_used = known;
+    print_path();
+    putchar('\n');
+}
+
+static bool read_path(const char *text)
+{
+    memset(path, 0, sizeof path);
+    path_known = 0;
+    while (*text) {
+        char *rest;
+        unsigned long at = strtoul(text, &rest, 10);
+        if (*rest != '.' || at >= CHOICES) return false;
+        unsigned long pick = strtoul(rest + 1, &rest, 10);
+        if (pick > 254 || (*rest && *rest != ',')) return false;
+        path[at].pick = (uint8_t)pick;
+        path_known = (unsigned)at + 1;
+        text = *rest ? rest + 1 : rest;
+    }
+    return true;
+}
+
+static int replay(const char *program, const char *text, const model_client_t *clients, size_t count)
+{
+    const char *slash = strchr(text, '/');
+    const char *second = slash ? strchr(slash + 1, '/') : NULL;
+    if (!second || !read_path(second + 1)) {
+        fprintf(stderr, "%s: --replay NAME/BOUND/CHOICES\n", program);
+        return 2;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (strlen(clients[i].name) != (size_t)(slash - text) || strncmp(clients[i].name, text, (size_t)(slash - text))) continue;
+        client = &clients[i];
+        bound = (unsigned)strtoul(slash + 1, NULL, 10);
+        tracing = replaying = true;
+        forget_words();
+        run_once();
+        printf("  => %s\n", verdict == MODEL_PASSES ? "passes" : failure);
+        return verdict == MODEL_PASSES ? 0 : 1;
+    }
+    fprintf(stderr, "%s: no client of that name\n", program);
+    return 2;
+}
+
+int model_main(int argc, char **argv, const model_client_t *clients, size_t count)
+{
+    unsigned forced = 0;
+    bool has_forced = false, ok = true, any_named = false;
+    const char *replayed = NULL;
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (!strcmp(argv[i], "--full")) deep = true;
+        else if (!strcmp(argv[i], "--bound")) forced = (unsigned)strtoul(value, NULL, 10), has_forced = true, i++;
+        else if (!strcmp(argv[i], "--seconds")) time_limit = strtod(value, NULL), i++;
+        else if (!strcmp(argv[i], "--replay")) replayed = value, i++;
+        else if (argv[i][0] == '-') {
+            printf("usage: %s [--full] [--bound N] [--seconds S] [--replay NAME/BOUND/CHOICES] [client...]\n", argv[0]);
+            return strcmp(argv[i], "--help") ? 2 : 0;
+        } else any_named = true;
+    }
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (replayed) return replay(argv[0], replayed, clients, count);
+    printf("%-32s %8s %10s %12s %12s %8s\n", "client", "bound", "executions", "cut short", "states", "seconds");
+    for (size_t i = 0; i < count; i++) {
+        const model_client_t *c = &clients[i];
+        bool named = false;
+        for (int k = 1; k < argc; k++) named |= !strcmp(argv[k], c->name);
+        if (any_named ? !named : c->in_full_only && !deep) continue;
+        unsigned b = has_forced ? forced : deep && c->full_bound ? c->full_bound : c->bound;
+        double start = seconds();
+        model_verdict_t v = explore(c, b);
+        double took = seconds() - start;
+        if (v != MODEL_PASSES && !fails_again()) {
+            printf("%s: the failed execution cannot be replayed\n", c->name);
+            ok = false;
+        }
+        char bound_text[16];
+        snprintf(bound_text, sizeof bound_text, b == MODEL_UNBOUNDED ? "none" : "%u", b);
+        printf("%-32s %8s %10" PRIu64 " %12" PRIu64 " %12" PRIu64 " %8.2f  %s%s%s\n", c->name, bound_text, executions, prunes,
+               states, took, v == c->verdict ? "ok" : "FAILED", out_of_time ? ", not finished" : "",
+               c->verdict != MODEL_PASSES && v == c->verdict ? ": found the bug" : "");
+        if (v != c->verdict) {
+            ok = false;
+            if (v == MODEL_PASSES) printf("%s: expected a %s\n", c->name, verdict_name[c->verdict]);
+            else show_failure(argv[0], NULL);
+        }
+    }
+    return ok ? 0 : 1;
+}

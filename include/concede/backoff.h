@@ -150,7 +150,7 @@ CC_INLINE_ void cc_backoff_snooze(cc_backoff_t *b)
 #endif
     if (b->yields == 0)
         cc_backoff_advance_(b);
-    else if (b->yields <= b->yield_limit)
+    else if (b->yields <= b->yield_limit && b->yields != UINT32_MAX)
         b->yields++;
 }
 

@@ -1,0 +1,500 @@
+/* event.h on a fake system: the claims, every order of waiter and notifier, every answer of a wait, both fences. */
+#include "harness.h"
+#include <concede/arch.h>
+#include "fake_os.h"
+#undef CC_ARCH_PAUSE_
+#define CC_ARCH_PAUSE_() fake_pause()
+#include <concede/event.h>
+#include <concede/costs.h>
+
+static cc_event_t event;
+
+static void set_up(void)
+{
+    static const cc_costs_t costs = {40000, 1000, 30000, 2};
+    cc_costs_set(&costs);
+    fake_start();
+    memset(&event, 0, sizeof event);
+    cc_fence_mode_ = CC_FENCE_UNKNOWN_;
+}
+
+static uint32_t listening(void)
+{
+    return event.waiters & CC_EVENT_LISTENING_;
+}
+
+static uint32_t claims(void)
+{
+    return event.waiters / CC_EVENT_CLAIM_;
+}
+
+static void notify_one(void)
+{
+    cc_event_notify_one(&event);
+}
+
+static void notify_all(void)
+{
+    cc_event_notify_all(&event);
+}
+
+static void (*const notify[2])(void) = {notify_one, notify_all};
+
+static void notify_on_third_wait(void)
+{
+    if (fake.waits == 3) notify_one();
+}
+
+TEST(all_zero_is_an_event)
+{
+    static cc_event_t zero;
+    cc_event_t initialised = CC_EVENT_INIT;
+    CHECK_EQ(memcmp(&zero, &initialised, sizeof zero), 0);
+}
+
+TEST(notify_with_nobody_listening_makes_no_call)
+{
+    static const uint32_t modes[] = {CC_FENCE_UNKNOWN_, CC_FENCE_ASYMMETRIC_, CC_FENCE_SYMMETRIC_};
+    for (size_t i = 0; i < 3; i++) {
+        set_up();
+        cc_fence_mode_ = modes[i];
+        notify_one();
+        notify_all();
+        cc_event_listen(&event);
+        cc_event_cancel(&event);
+        fake_forget();
+        notify_one();
+        notify_all();
+        CHECK_EQ(fake.waits + fake.wakes + fake.yields + fake.membarriers + fake.registrations + fake.clock_reads, 0);
+        CHECK_EQ(event.epoch, 0);
+        CHECK_EQ(event.waiters, 0);
+    }
+}
+
+TEST(notify_between_listen_and_wait_is_not_lost)
+{
+    for (int i = 0; i < 2; i++) {
+        set_up();
+        uint32_t key = cc_event_listen(&event);
+        CHECK_EQ(listening(), 1);
+        notify[i]();
+        cc_event_wait(&event, key);
+        CHECK_EQ(fake.waits, 0);
+        CHECK_EQ(event.waiters, 0);
+    }
+}
+
+TEST(notify_on_the_way_to_sleep_is_not_lost)
+{
+    for (int i = 0; i < 2; i++) {
+        set_up();
+        uint32_t key = cc_event_listen(&event);
+        fake.before_sleep = notify[i];
+        cc_event_wait(&event, key);
+        CHECK_EQ(fake.waits, 1);
+        CHECK_EQ(event.waiters, 0);
+    }
+}
+
+TEST(notify_wakes_a_sleeper)
+{
+    for (int i = 0; i < 2; i++) {
+        set_up();
+        uint32_t key = cc_event_listen(&event);
+        fake.asleep = notify[i];
+        CHECK(cc_event_wait_until(&event, key, CC_FOREVER));
+        CHECK_EQ(fake.waits, 1);
+        CHECK(fake.waited_on == &event.epoch);
+        CHECK_EQ(fake.waited_for, key);
+        CHECK_EQ(fake.wakes, 1);
+        CHECK(fake.woken == &event.epoch);
+        CHECK_EQ(fake.woken_count, i == 0 ? 1 : CC_OS_ALL);
+        CHECK_EQ(event.waiters, 0);
+    }
+}
+
+TEST(listen_after_notify_has_the_new_key)
+{
+    set_up();
+    uint32_t first = cc_event_listen(&event);
+    notify_one();
+    uint32_t second = cc_event_listen(&event);
+    CHECK_EQ(second, first + 1);
+    CHECK(!cc_event_wait_timeout(&event, second, 10)); /* sleeps: that notify was not for it */
+    CHECK_EQ(fake.waits, 1);
+    cc_event_wait(&event, first);
+    CHECK_EQ(event.waiters, 0);
+}
+
+TEST(each_notify_one_claims_one_more)
+{
+    set_up();
+    for (int i = 0; i < 3; i++) cc_event_listen(&event);
+    for (uint32_t i = 1; i <= 3; i++) {
+        notify_one();
+        CHECK_EQ(fake.wakes, i);
+        CHECK_EQ(listening(), 3 - i);
+        CHECK_EQ(claims(), i);
+    }
+    notify_one(); /* all are claimed and on their way */
+    notify_all();
+    CHECK_EQ(fake.wakes, 3);
+    CHECK_EQ(event.epoch, 3);
+    for (int i = 0; i < 3; i++) cc_event_cancel(&event);
+    CHECK_EQ(event.waiters, 0);
+}
+
+TEST(notify_all_claims_everybody_and_only_once)
+{
+    set_up();
+    for (int i = 0; i < 5; i++) cc_event_listen(&event);
+    notify_one();
+    notify_all();
+    CHECK_EQ(fake.wakes, 2);
+    CHECK_EQ(fake.woken_count, CC_OS_ALL);
+    CHECK_EQ(listening(), 0);
+    CHECK_EQ(claims(), 5);
+    notify_all();
+    CHECK_EQ(fake.wakes, 2);
+    cc_event_listen(&event); /* one more comes after that */
+    notify_all();
+    CHECK_EQ(fake.wakes, 3);
+    for (int i = 0; i < 6; i++) cc_event_cancel(&event);
+    CHECK_EQ(event.waiters, 0);
+}
+
+TEST(cancel_takes_up_a_claim_first)
+{
+    set_up();
+    cc_event_listen(&event);
+    cc_event_listen(&event);
+    notify_one();
+    cc_event_cancel(&event);
+    CHECK_EQ(claims(), 0);
+    CHECK_EQ(listening(), 1); /* the other can still be notified */
+    notify_one();
+    CHECK_EQ(fake.wakes, 2);
+    cc_event_cancel(&event);
+    CHECK_EQ(event.waiters, 0);
+}
+
+TEST(a_late_listener_passes_on_a_wake_that_was_not_for_it)
+{
+    set_up();
+    uint32_t sleeper = cc_event_listen(&event);
+    notify_one(); /* claims the sleeper; its wake-up goes astray, to ... */
+    uint32_t late = cc_event_listen(&event);
+    fake_forget();
+    FAKE_SCRIPT({0, 0});
+    CHECK(cc_event_wait_until(&event, late, CC_FOREVER)); /* ... this one */
+    CHECK_EQ(fake.wakes, 1);
+    CHECK_EQ(fake.woken_count, CC_OS_ALL);
+    cc_event_wait(&event, sleeper);
+    CHECK_EQ(event.waiters, 0);
+}
+
+TEST(a_wake_for_no_reason_is_not_passed_on)
+{
+    set_up();
+    uint32_t key = cc_event_listen(&event);
+    FAKE_SCRIPT({0, 0});
+    CHECK(cc_event_wait_until(&event, key, CC_FOREVER));
+    CHECK_EQ(fake.wakes, 0);
+    CHECK_EQ(event.waiters, 0);
+}
+
+TEST(interrupted_wait_goes_on_to_the_same_deadline)
+{
+    static const int reasons[] = {EAGAIN, EINTR, ETIMEDOUT, EINVAL, ENOSYS, EFAULT, EPERM, ENOMEM};
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
+        fake_result lines[2] = {{reasons[i], 3}, {reasons[i], 4}};
+        for (int forever = 0; forever < 2; forever++) {
+            set_up();
+            uint64_t deadline = forever ? CC_FOREVER : fake.now_ns + 100;
+            uint32_t key = cc_event_listen(&event);
+            fake.script = lines;
+            fake.script_lines = 2;
+            fake.asleep = notify_on_third_wait;
+            CHECK(cc_event_wait_until(&event, key, deadline));
+            CHECK_EQ(fake.waits, 3);
+            CHECK_EQ(fake.waited_until, deadline);
+            CHECK_EQ(event.waiters, 0);
+        }
+    }
+}
+
+TEST(timeout_leaves_no_waiter_counted)
+{
+    set_up();
+    uint32_t key = cc_event_listen(&event);
+    CHECK(!cc_event_wait_timeout(&event, key, 100));
+    CHECK_EQ(fake.now_ns, 1000000100);
+    CHECK_EQ(event.waiters, 0);
+    fake_forget();
+    notify_all();
+    CHECK_EQ(fake.wakes, 0);
+}
+
+TEST(an_early_timer_does_not_end_the_wait)
+{
+    set_up();
+    uint64_t deadline = fake.now_ns + 100;
+    uint32_t key = cc_event_listen(&event);
+    FAKE_SCRIPT({ETIMEDOUT, 40}, {ETIMEDOUT, 59});
+    CHECK(!cc_event_wait_until(&event, key, deadline));
+    CHECK_EQ(fake.waits, 3);
+    CHECK_EQ(fake.now_ns, deadline);
+}
+
+TEST(notify_that_crosses_the_timeout_counts)
+{
+    for (int i = 0; i < 2; i++) {
+        set_up();
+        uint32_t key = cc_event_listen(&event);
+        fake.asleep = notify[i]; /* and yet the kernel reports the timeout */
+        FAKE_SCRIPT({ETIMEDOUT, 100});
+        CHECK(cc_event_wait_timeout(&event, key, 100));
+        CHECK_EQ(event.waiters, 0);
+    }
+}
+
+TEST(zero_past_and_huge_deadlines)
+{
+    set_up();
+    CHECK(!cc_event_wait_until(&event, cc_event_listen(&event), 0));
+    CHECK(!cc_event_wait_until(&event, cc_event_listen(&event), fake.now_ns));
+    CHECK(!cc_event_wait_timeout(&event, cc_event_listen(&event), 0));
+    CHECK_EQ(fake.now_ns, 1000000000);
+    CHECK_EQ(event.waiters, 0);
+    fake.asleep = notify_one;
+    CHECK(cc_event_wait_timeout(&event, cc_event_listen(&event), UINT64_MAX - 5));
+    CHECK_EQ(fake.waited_until, CC_FOREVER);
+    CHECK(cc_event_wait_until(&event, cc_event_listen(&event), CC_FOREVER - 1));
+    CHECK_EQ(fake.waited_until, CC_FOREVER - 1);
+}
+
+TEST(epoch_wraps_around)
+{
+    set_up();
+    event.epoch = UINT32_MAX;
+    uint32_t key = cc_event_listen(&event);
+    CHECK_EQ(key, UINT32_MAX);
+    notify_one();
+    CHECK_EQ(event.epoch, 0);
+    CHECK(cc_event_wait_until(&event, key, CC_FOREVER));
+    CHECK_EQ(fake.waits, 0);
+    CHECK(!cc_event_wait_timeout(&event, cc_event_listen(&event), 5));
+    CHECK_EQ(event.waiters, 0);
+}
+
+/* The word counts to 65,535, listening and claimed together. */
+static void one_leaves_at_the_second_yield(void)
+{
+    if (fake.yields == 2) cc_event_cancel(&event);
+}
+
+TEST(a_full_word_makes_listeners_yield_until_there_is_room)
+{
+    static const uint32_t claimed[] = {0, 1, 30000, 65535};
+    for (size_t i = 0; i < 4; i++) {
+        set_up();
+        event.waiters = (65535 - claimed[i]) + claimed[i] * CC_EVENT_CLAIM_;
+        fake.on_yield = one_leaves_at_the_second_yield;
+        cc_event_listen(&event);
+        CHECK_EQ(fake.yields, 2);
+        CHECK_EQ(listening() + claims(), 65535);
+        notify_all();
+        CHECK_EQ(listening(), 0);
+        CHECK_EQ(claims(), 65535);
+        for (int n = 0; n < 65535; n++) cc_event_cancel(&event);
+        CHECK_EQ(event.waiters, 0);
+    }
+}
+
+TEST(membarrier_is_registered_once)
+{
+    set_up();
+    for (unsigned i = 1; i <= 3; i++) {
+        cc_event_listen(&event);
+        cc_event_cancel(&event);
+        CHECK_EQ(fake.membarriers, i);
+    }
+    CHECK_EQ(fake.registrations, 1);
+    CHECK_EQ(cc_fence_mode_, CC_FENCE_ASYMMETRIC_);
+}
+
+TEST(membarrier_refused_at_registration_is_never_called)
+{
+    set_up();
+    fake.registers = false;
+    for (int i = 0; i < 3; i++) {
+        cc_event_listen(&event);
+        cc_event_cancel(&event);
+    }
+    CHECK_EQ(fake.registrations, 1);
+    CHECK_EQ(fake.membarriers, 0);
+    CHECK_EQ(cc_fence_mode_, CC_FENCE_SYMMETRIC_);
+}
+
+TEST(membarrier_taken_away_later_falls_back_after_a_grace_period)
+{
+    set_up();
+    fake.membarriers_granted = 2;
+    for (int i = 0; i < 5; i++) {
+        uint64_t before = fake.now_ns;
+        cc_event_listen(&event);
+        cc_event_cancel(&event);
+        CHECK_EQ(cc_fence_mode_, i < 2 ? CC_FENCE_ASYMMETRIC_ : CC_FENCE_SYMMETRIC_);
+        CHECK(i == 2 ? fake.now_ns >= before + 1000000 : fake.now_ns == before);
+    }
+    CHECK_EQ(fake.registrations, 1);
+    CHECK_EQ(fake.membarriers, 3);
+}
+
+TEST(the_grace_period_outlasts_interruptions)
+{
+    set_up();
+    cc_event_cancel((cc_event_listen(&event), &event));
+    fake.membarriers_granted = 0;
+    FAKE_SCRIPT({EINTR, 10}, {0, 0}, {ETIMEDOUT, 5});
+    uint64_t before = fake.now_ns;
+    cc_event_cancel((cc_event_listen(&event), &event));
+    CHECK(fake.now_ns >= before + 1000000);
+    CHECK_EQ(event.waiters, 0);
+}
+
+/* The announcement stands before the fence, and the key is read after it: else both sides can miss each other. */
+static bool announced;
+static void notifier_runs_in_the_fence(void)
+{
+    announced = listening() == 1;
+    event.epoch += 7;
+}
+
+TEST(listen_announces_before_the_fence_and_reads_the_key_after_it)
+{
+    set_up();
+    fake.on_membarrier = notifier_runs_in_the_fence;
+    CHECK_EQ(cc_event_listen(&event), 7);
+    CHECK(announced);
+    cc_event_cancel(&event);
+}
+
+/* CC_EVENT_AWAIT: a condition that holds at a given look, and what had happened until each look. */
+static unsigned looks, holds_at;
+static struct {
+    unsigned pauses, yields, membarriers, waits;
+} at_look[1000];
+
+static bool look(void)
+{
+    REQUIRE(looks < 1000);
+    at_look[looks].pauses = fake.pauses;
+    at_look[looks].yields = fake.yields;
+    at_look[looks].membarriers = fake.membarriers;
+    at_look[looks].waits = fake.waits;
+    return ++looks == holds_at;
+}
+
+static void await_from_start(unsigned holds)
+{
+    set_up();
+    looks = 0;
+    holds_at = holds;
+}
+
+enum { SPINS = 100, YIELDS = 4 }; /* 4 us of pauses of 40 ns each; src/event.c */
+
+TEST(await_of_a_condition_that_holds_does_nothing)
+{
+    await_from_start(1);
+    CC_EVENT_AWAIT(&event, look());
+    CHECK_EQ(looks, 1);
+    CHECK_EQ(fake.pauses + fake.yields + fake.membarriers + fake.waits + fake.clock_reads, 0);
+}
+
+TEST(await_looks_after_every_pause_then_after_every_yield_then_sleeps)
+{
+    await_from_start(0);
+    fake.asleep = notify_one;
+    /* look 1 at once, 2 after costs are known, one for each pause and yield, one after listen, one after the sleep */
+    holds_at = 2 + SPINS + YIELDS + 2;
+    CC_EVENT_AWAIT(&event, look());
+    CHECK_EQ(looks, holds_at);
+    for (unsigned i = 0; i < looks; i++) {
+        unsigned steps = i < 2 ? 0 : i - 1;
+        CHECK_EQ(at_look[i].pauses, steps < SPINS ? steps : SPINS);
+        CHECK_EQ(at_look[i].yields, steps <= SPINS ? 0 : steps - SPINS < YIELDS ? steps - SPINS : YIELDS);
+        CHECK_EQ(at_look[i].membarriers, steps > SPINS + YIELDS);
+        CHECK_EQ(at_look[i].waits, steps > SPINS + YIELDS + 1);
+    }
+    CHECK_EQ(event.waiters, 0);
+}
+
+TEST(await_that_finds_it_after_listening_cancels_and_does_not_sleep)
+{
+    await_from_start(2 + SPINS + YIELDS + 1);
+    CC_EVENT_AWAIT(&event, look());
+    CHECK_EQ(fake.waits, 0);
+    CHECK_EQ(fake.membarriers, 1);
+    CHECK_EQ(event.waiters, 0);
+}
+
+TEST(await_woken_in_vain_listens_again)
+{
+    await_from_start(2 + SPINS + YIELDS + 2 + 4);
+    fake.asleep = notify_one;
+    CC_EVENT_AWAIT(&event, look());
+    CHECK_EQ(fake.waits, 3);
+    CHECK_EQ(fake.membarriers, 3);
+    CHECK_EQ(event.waiters, 0);
+}
+
+TEST(await_on_one_cpu_does_not_spin)
+{
+    static const cc_costs_t one_cpu = {40000, 1000, 30000, 1};
+    await_from_start(0);
+    cc_costs_set(&one_cpu);
+    CHECK(!CC_EVENT_AWAIT_UNTIL(&event, look(), fake.now_ns + 100));
+    CHECK_EQ(fake.pauses, 0);
+    CHECK_EQ(fake.yields, YIELDS);
+    CHECK_EQ(fake.waits, 1);
+    CHECK_EQ(event.waiters, 0);
+}
+
+TEST(await_with_a_past_deadline_looks_once)
+{
+    for (unsigned holds = 1; holds <= 2; holds++) {
+        await_from_start(holds);
+        CHECK_EQ(CC_EVENT_AWAIT_UNTIL(&event, look(), fake.now_ns), holds == 1);
+        CHECK_EQ(looks, 1);
+        CHECK_EQ(fake.pauses + fake.yields + fake.waits, 0);
+    }
+}
+
+TEST(await_looks_once_more_after_the_deadline)
+{
+    /* the deadline passes in a yield (1000 ns each), or in the sleep */
+    for (int in_sleep = 0; in_sleep < 2; in_sleep++) {
+        unsigned last = in_sleep ? 2 + SPINS + YIELDS + 2 : 2 + SPINS + 2;
+        for (unsigned holds = last; holds <= last + 1; holds++) {
+            await_from_start(holds);
+            fake.yield_ns = in_sleep ? 0 : 1000;
+            CHECK_EQ(CC_EVENT_AWAIT_UNTIL(&event, look(), fake.now_ns + 1500), holds == last);
+            CHECK_EQ(looks, last);
+            CHECK_EQ(event.waiters, 0);
+        }
+    }
+}
+
+TEST(await_takes_any_expression)
+{
+    set_up();
+    int left = 3;
+    void *pointer = &left;
+    CC_EVENT_AWAIT(&event, --left == 0);
+    CC_EVENT_AWAIT(&event, pointer);
+    CHECK(CC_EVENT_AWAIT_UNTIL(&event, UINT64_C(1) << 40, 0)); /* true, although its low half is 0 */
+    if (CC_EVENT_AWAIT_UNTIL(&event, left != 0, 0)) CHECK(false);
+    CHECK_EQ(left, 0);
+}

@@ -1,0 +1,102 @@
+/* fake_os.c: see fake_os.h. */
+#include "fake_os.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+fake_os fake;
+static bool woken_while_asleep;
+static uint64_t pause_ps_left;
+
+void fake_start(void)
+{
+    memset(&fake, 0, sizeof fake);
+    fake.now_ns = 1000000000;
+    fake.cpus = 2;
+    fake.registers = true;
+    fake.membarriers_granted = UINT32_MAX;
+}
+
+void fake_forget(void)
+{
+    fake.waits = fake.wakes = fake.yields = fake.registrations = fake.membarriers = fake.clock_reads = fake.pauses = 0;
+    fake.waited_on = fake.woken = NULL;
+}
+
+void fake_pause(void)
+{
+    fake.pauses++;
+    pause_ps_left += fake.pause_ps;
+    fake.now_ns += pause_ps_left / 1000;
+    pause_ps_left %= 1000;
+}
+
+int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    fake.waits++;
+    fake.waited_on = word;
+    fake.waited_for = expected;
+    fake.waited_until = deadline;
+    if (fake.before_sleep) fake.before_sleep();
+    if (*word != expected) return EAGAIN;
+    woken_while_asleep = false;
+    if (fake.asleep) fake.asleep();
+    if (fake.script_lines > 0) {
+        fake_result line = *fake.script++;
+        fake.script_lines--;
+        fake.now_ns += line.passes_ns;
+        return line.result;
+    }
+    if (woken_while_asleep) return 0;
+    if (deadline == CC_FOREVER) {
+        printf("a wait without a deadline, and nobody is left to wake it: a lost wake-up\n");
+        fflush(stdout);
+        _Exit(1);
+    }
+    if (fake.now_ns < deadline) fake.now_ns = deadline;
+    return ETIMEDOUT;
+}
+
+void cc_os_wake_(const uint32_t *word, uint32_t count)
+{
+    fake.wakes++;
+    fake.woken = word;
+    fake.woken_count = count;
+    fake.now_ns += fake.wake_ns;
+    if (word == fake.waited_on && count > 0) woken_while_asleep = true;
+    if (fake.on_wake) fake.on_wake();
+}
+
+void cc_os_yield_(void)
+{
+    fake.yields++;
+    fake.now_ns += fake.yield_ns;
+    if (fake.on_yield) fake.on_yield();
+}
+
+uint64_t cc_os_now_(void)
+{
+    fake.clock_reads++;
+    return fake.now_ns;
+}
+
+bool cc_os_membarrier_register_(void)
+{
+    fake.registrations++;
+    return fake.registers;
+}
+
+bool cc_os_membarrier_(void)
+{
+    fake.membarriers++;
+    if (fake.membarriers_granted == 0) return false;
+    fake.membarriers_granted--;
+    if (fake.on_membarrier) fake.on_membarrier();
+    return true;
+}
+
+uint32_t cc_os_cpus_(void)
+{
+    return fake.cpus;
+}

@@ -1,0 +1,492 @@
+/* machine.c: see machine.h. The only file of the program that asks which system and which architecture this is. */
+#include "machine.h"
+#include "tool.h"
+
+#include <concede/concede.h>
+
+#include "os.h" /* the bare system calls, which the public headers hide */
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__linux__)
+#include <sched.h>
+#endif
+#if defined(__GLIBC__)
+#include <gnu/libc-version.h>
+#endif
+
+const machine_probe_text_t machine_probes[MACHINE_PROBES] = {
+    { "pause", "pause", "one spin-wait hint" },
+    { "yield", "yield", "one yield, nobody else to run" },
+    { "clock", "clock", "reading the clock" },
+    { "fence", "fence", "a store and a full fence" },
+    { "membarrier", "membarrier", "a fence on all CPUs, for one going to sleep" },
+    { "wake_none", "wake, nobody asleep", "the system call alone" },
+    { "line", "cache line", "one way to another CPU" },
+    { "wake_call", "wake, caller", "time in the call that wakes a sleeper" },
+    { "wake", "wake, arrival", "from that call to the sleeper running" },
+    { "sleep_cpu", "sleep, CPU", "CPU time of the sleeper for one sleep" },
+    { "round_trip", "round trip", "park and unpark there and back" },
+};
+
+#if defined(CC_ARCH_X86_64) || defined(CC_ARCH_X86)
+#define PAUSE_IS "pause"
+#elif defined(CC_ARCH_ARM64) && defined(CC_PAUSE_ARM64_YIELD)
+#define PAUSE_IS "yield"
+#elif defined(CC_ARCH_ARM64)
+#define PAUSE_IS "isb"
+#elif defined(CC_ARCH_ARM)
+#define PAUSE_IS "yield"
+#elif defined(CC_ARCH_RISCV)
+#define PAUSE_IS "pause (Zihintpause)"
+#elif defined(CC_ARCH_POWER)
+#define PAUSE_IS "or 1,1,1; or 2,2,2 (low, then medium priority)"
+#else
+#define PAUSE_IS "none (a compiler barrier)"
+#endif
+
+static void first_line_(const char *path, char *text, size_t size)
+{
+    FILE *file = fopen(path, "r");
+    text[0] = 0;
+    if (!file) return;
+    if (!fgets(text, (int)size, file)) text[0] = 0;
+    text[strcspn(text, "\n")] = 0;
+    fclose(file);
+}
+
+/* The values of the keys that tell what CPU this is; which of them are there depends on the architecture. */
+static void read_cpuinfo_(machine_t *m)
+{
+    char line[8192], part[64] = "";
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    if (!file) return;
+    while (fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        if (!colon) continue;
+        char *value = colon + 1 + strspn(colon + 1, " \t");
+        value[strcspn(value, "\n")] = 0;
+        while (colon > line && (colon[-1] == ' ' || colon[-1] == '\t')) colon--;
+        *colon = 0;
+        if (!m->cpu[0] && (!strcmp(line, "model name") || !strcmp(line, "cpu") || !strcmp(line, "uarch") ||
+                           !strcmp(line, "vendor_id")) && strcmp(value, "AuthenticAMD") && strcmp(value, "GenuineIntel"))
+            snprintf(m->cpu, sizeof m->cpu, "%.*s", (int)sizeof m->cpu - 1, value);
+        if (!part[0] && !strcmp(line, "CPU implementer")) snprintf(part, sizeof part, "implementer %.20s", value);
+        if (!strcmp(line, "CPU part") && strlen(part) < 40) {
+            snprintf(part + strlen(part), sizeof part - strlen(part), ", part %.20s", value);
+            break;
+        }
+        if (!strcmp(line, "flags")) {
+            m->has_tsc = strstr(value, " tsc ") != NULL;
+            m->tsc_invariant = strstr(value, "constant_tsc") && strstr(value, "nonstop_tsc");
+            if (strstr(value, " hypervisor")) m->hypervisor = true;
+            break;
+        }
+    }
+    fclose(file);
+    if (!m->cpu[0] && part[0]) snprintf(m->cpu, sizeof m->cpu, "%s", part);
+}
+
+/* "0-3,8": what taskset takes. */
+static void list_text_(const machine_t *m, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = 0;
+    for (int i = 0; i < m->affinity && used + 24 < size; i++) {
+        int first = i;
+        while (i + 1 < m->affinity && m->cpu_list[i + 1] == m->cpu_list[i] + 1) i++;
+        used += (size_t)snprintf(text + used, size - used, "%s%d", used ? "," : "", m->cpu_list[first]);
+        if (i > first) used += (size_t)snprintf(text + used, size - used, "-%d", m->cpu_list[i]);
+    }
+}
+
+static void read_affinity_(machine_t *m)
+{
+#if defined(__linux__)
+    cpu_set_t *set = CPU_ALLOC(MACHINE_CPUS);
+    size_t size = CPU_ALLOC_SIZE(MACHINE_CPUS);
+    if (set && sched_getaffinity(0, size, set) == 0)
+        for (int i = 0; i < MACHINE_CPUS; i++)
+            if (CPU_ISSET_S((size_t)i, size, set)) m->cpu_list[m->affinity++] = i;
+    CPU_FREE(set);
+#endif
+    if (m->affinity == 0)
+        for (; m->affinity < m->online && m->affinity < MACHINE_CPUS; m->affinity++) m->cpu_list[m->affinity] = m->affinity;
+    list_text_(m, m->affinity_list, sizeof m->affinity_list);
+}
+
+void machine_describe(machine_t *m)
+{
+    struct utsname system;
+    time_t now = time(NULL);
+    memset(m, 0, sizeof *m);
+    strftime(m->date, sizeof m->date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    read_cpuinfo_(m);
+    if (uname(&system) == 0) {
+        snprintf(m->architecture, sizeof m->architecture, "%.31s", system.machine);
+        snprintf(m->system, sizeof m->system, "%.40s %.80s", system.sysname, system.release);
+    }
+    if (!m->cpu[0]) snprintf(m->cpu, sizeof m->cpu, "unknown %s", m->architecture);
+    first_line_("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", m->governor, sizeof m->governor);
+    first_line_("/sys/devices/system/clocksource/clocksource0/current_clocksource", m->clocksource, sizeof m->clocksource);
+#if defined(__GLIBC__)
+    snprintf(m->libc, sizeof m->libc, "glibc %s", gnu_get_libc_version());
+#endif
+#if defined(__clang__)
+    snprintf(m->compiler, sizeof m->compiler, "clang %d.%d.%d", __clang_major__, __clang_minor__, __clang_patchlevel__);
+#else
+    snprintf(m->compiler, sizeof m->compiler, "gcc %d.%d.%d", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+#endif
+    m->pause = PAUSE_IS;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    m->online = online > 0 ? (int)online : 1;
+    read_affinity_(m);
+    m->usable = (int)cc_costs()->cpus;
+    m->membarrier = cc_os_membarrier_register_() && cc_os_membarrier_();
+}
+
+void machine_usable_text(const machine_t *m, char *text, size_t size)
+{
+    int used = snprintf(text, size, "%d of %d", m->usable, m->online);
+    if (used < 0 || (size_t)used >= size) return;
+    if (m->usable < m->affinity)
+        snprintf(text + used, size - (size_t)used, ": the quota of its control group leaves that many");
+    else if (m->affinity < m->online)
+        snprintf(text + used, size - (size_t)used, ": affinity allows CPU%s %s", m->affinity > 1 ? "s" : "", m->affinity_list);
+    else
+        snprintf(text + used, size - (size_t)used, ": no affinity mask, no quota");
+}
+
+/* ---- measuring ---- */
+
+enum { SAMPLES = 400 };
+
+typedef struct samples {
+    int count;
+    double ns[SAMPLES];
+} samples_t;
+
+static int by_size_(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static machine_cost_t cost_of_(samples_t *s)
+{
+    machine_cost_t cost = { 0, NAN, NAN, NAN };
+    if (s->count == 0) return cost;
+    qsort(s->ns, (size_t)s->count, sizeof s->ns[0], by_size_);
+    cost.samples = (uint32_t)s->count;
+    cost.median = s->ns[s->count / 2];
+    cost.low = s->ns[s->count / 10];
+    cost.high = s->ns[s->count - 1 - s->count / 10];
+    return cost;
+}
+
+static bool more_(const samples_t *s, uint64_t end)
+{
+    return s->count < SAMPLES && !tool_interrupted() && (s->count < 20 || cc_now_ns() < end);
+}
+
+static uint32_t nobody; /* a word that no thread sleeps on */
+
+/* A loop of its own for each, so that nothing but the thing itself is in it. */
+#define BATCH(name, statement)                      \
+    static void name(int count)                     \
+    {                                               \
+        for (; count > 0; count--) { statement; }   \
+    }
+BATCH(pauses_, cc_pause())
+BATCH(yields_, cc_os_yield_())
+BATCH(clocks_, (void)cc_now_ns())
+BATCH(fences_, cc_store_relaxed(&nobody, 0); cc_fence_full())
+BATCH(membarriers_, (void)cc_os_membarrier_())
+BATCH(wakes_of_nobody_, cc_os_wake_(&nobody, 1))
+
+/* Batches of `count`, for at most 40 ms. */
+static machine_cost_t batch_cost_(void (*batch)(int), int count)
+{
+    samples_t s = { 0 };
+    for (uint64_t end = cc_deadline_in(40000000); more_(&s, end);) {
+        uint64_t before = cc_now_ns();
+        batch(count);
+        s.ns[s.count++] = (double)(cc_now_ns() - before) / count;
+    }
+    return cost_of_(&s);
+}
+
+static void pin_(int cpu)
+{
+#if defined(__linux__)
+    cpu_set_t *set = CPU_ALLOC(MACHINE_CPUS);
+    size_t size = CPU_ALLOC_SIZE(MACHINE_CPUS);
+    if (set) {
+        CPU_ZERO_S(size, set);
+        CPU_SET_S((size_t)cpu, size, set);
+        (void)sched_setaffinity(0, size, set); /* a hint: where it is refused, the system chooses */
+    }
+    CPU_FREE(set);
+#else
+    (void)cpu;
+#endif
+}
+
+/* Two threads. `first` runs on one CPU and takes the samples, `second` on another and answers. */
+typedef struct pair {
+    int cpu[2];
+    samples_t samples, other;
+    CC_ALIGNED_(CC_CACHE_LINE) uint32_t turn; /* odd: the second thread's; STOP: end */
+    CC_ALIGNED_(CC_CACHE_LINE) cc_parker_t parker[2];
+    uint64_t woken_at;
+    CC_ALIGNED_(CC_CACHE_LINE) uint32_t done;
+    bool one_cpu;
+} pair_t;
+
+enum { STOP = UINT32_MAX };
+
+static void pass_time_(const pair_t *p)
+{
+    if (p->one_cpu) cc_os_yield_();
+    else cc_pause();
+}
+
+static void *line_second_(void *argument)
+{
+    pair_t *p = argument;
+    pin_(p->cpu[1]);
+    for (uint32_t mine = 1;; mine += 2) {
+        uint32_t seen;
+        while ((seen = cc_load_acquire(&p->turn)) != mine)
+            if (seen == STOP) return NULL;
+        cc_store_release(&p->turn, mine + 1);
+    }
+}
+
+static void *line_first_(void *argument)
+{
+    enum { TURNS = 64 };
+    pair_t *p = argument;
+    uint64_t end = cc_deadline_in(30000000);
+    uint32_t next = 0;
+    pin_(p->cpu[0]);
+    for (int warm = 0; warm < 4 || more_(&p->samples, end); warm++) {
+        uint64_t before = cc_now_ns();
+        for (int i = 0; i < TURNS; i++, next += 2) {
+            cc_store_release(&p->turn, next + 1);
+            while (cc_load_acquire(&p->turn) != next + 2) {}
+        }
+        if (warm >= 4) p->samples.ns[p->samples.count++] = (double)(cc_now_ns() - before) / (2 * TURNS);
+    }
+    cc_store_release(&p->turn, STOP);
+    return NULL;
+}
+
+static double thread_cpu_ns_(void)
+{
+    struct timespec t;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0) return NAN;
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void *wake_second_(void *argument)
+{
+    pair_t *p = argument;
+    pin_(p->cpu[1]);
+    for (;;) {
+        double cpu = thread_cpu_ns_();
+        cc_parker_park(&p->parker[1]);
+        p->woken_at = cc_now_ns();
+        cpu = thread_cpu_ns_() - cpu;
+        if (cc_load_relaxed(&p->done) == STOP) return NULL;
+        if (p->other.count < SAMPLES && isfinite(cpu)) p->other.ns[p->other.count++] = cpu;
+        cc_store_release(&p->turn, 0);
+    }
+}
+
+/* Each time the sleeper is given long enough to be really asleep: a wake-up that meets it on its way there costs less. */
+static void *wake_first_(void *argument)
+{
+    pair_t *p = argument;
+    uint64_t end = cc_deadline_in(150000000);
+    samples_t *arrival = &p->samples, *call = tool_need(calloc(1, sizeof *call));
+    pin_(p->cpu[0]);
+    while (more_(arrival, end)) {
+        while (cc_load_relaxed(&p->parker[1].state) != CC_PARKER_PARKED_) pass_time_(p);
+        for (uint64_t asleep = cc_deadline_in(100000); cc_now_ns() < asleep;) pass_time_(p);
+        cc_store_relaxed(&p->turn, 1);
+        uint64_t before = cc_now_ns();
+        cc_parker_unpark(&p->parker[1]);
+        uint64_t after = cc_now_ns();
+        while (cc_load_acquire(&p->turn) != 0) pass_time_(p);
+        arrival->ns[arrival->count] = (double)(p->woken_at - before);
+        call->ns[arrival->count++] = (double)(after - before);
+    }
+    call->count = arrival->count;
+    cc_store_relaxed(&p->done, STOP);
+    cc_parker_unpark(&p->parker[1]);
+    return call;
+}
+
+static void *round_trip_second_(void *argument)
+{
+    pair_t *p = argument;
+    pin_(p->cpu[1]);
+    for (;;) {
+        cc_parker_park(&p->parker[1]);
+        if (cc_load_relaxed(&p->done) == STOP) return NULL;
+        cc_parker_unpark(&p->parker[0]);
+    }
+}
+
+static void *round_trip_first_(void *argument)
+{
+    pair_t *p = argument;
+    uint64_t end = cc_deadline_in(100000000);
+    pin_(p->cpu[0]);
+    for (int warm = 0; warm < 10 || more_(&p->samples, end); warm++) {
+        uint64_t before = cc_now_ns();
+        cc_parker_unpark(&p->parker[1]);
+        cc_parker_park(&p->parker[0]);
+        if (warm >= 10) p->samples.ns[p->samples.count++] = (double)(cc_now_ns() - before);
+    }
+    cc_store_relaxed(&p->done, STOP);
+    cc_parker_unpark(&p->parker[1]);
+    return NULL;
+}
+
+/* Runs both and returns what the first one did. The pair is new memory: no line of it is in use elsewhere. */
+static pair_t *run_pair_(void *(*first)(void *), void *(*second)(void *), int cpu_first, int cpu_second, void **result)
+{
+    pthread_t threads[2];
+    void *memory = NULL;
+    if (posix_memalign(&memory, CC_CACHE_LINE, sizeof(pair_t)) != 0) tool_need(NULL);
+    pair_t *p = memset(memory, 0, sizeof(pair_t));
+    p->cpu[0] = cpu_first;
+    p->cpu[1] = cpu_second;
+    p->one_cpu = cpu_first == cpu_second;
+    if (pthread_create(&threads[1], NULL, second, p) != 0) tool_die("cannot start a thread");
+    if (pthread_create(&threads[0], NULL, first, p) != 0) tool_die("cannot start a thread");
+    pthread_join(threads[0], result);
+    pthread_join(threads[1], NULL);
+    return p;
+}
+
+static void measure_line_(machine_t *m, int i, int j)
+{
+    if (m->lines == MACHINE_LINES || tool_interrupted()) return;
+    char which[64];
+    snprintf(which, sizeof which, "CPU %d to %d", m->cpu_list[i], m->cpu_list[j]);
+    tool_progress("cache line", which, 0);
+    pair_t *p = run_pair_(line_first_, line_second_, m->cpu_list[i], m->cpu_list[j], NULL);
+    m->line[m->lines++] = (machine_line_t){ m->cpu_list[i], m->cpu_list[j], cost_of_(&p->samples) };
+    free(p);
+}
+
+/* All pairs of a few CPUs; of many, the first with each of up to MACHINE_LINES others, evenly chosen. */
+static void measure_lines_(machine_t *m)
+{
+    int n = m->affinity;
+    if (m->usable < 2 || n < 2) return;
+    if (n * (n - 1) / 2 <= 28) {
+        for (int i = 0; i < n; i++)
+            for (int j = i + 1; j < n; j++) measure_line_(m, i, j);
+    } else {
+        int step = (n - 1 + MACHINE_LINES - 1) / MACHINE_LINES;
+        for (int j = 1; j < n; j += step) measure_line_(m, 0, j);
+    }
+    samples_t medians = { 0 };
+    for (int i = 0; i < m->lines; i++)
+        if (m->line[i].cost.samples) medians.ns[medians.count++] = m->line[i].cost.median;
+    m->cost[MACHINE_LINE] = m->lines == 1 ? m->line[0].cost : cost_of_(&medians);
+}
+
+void machine_measure(machine_t *m)
+{
+    int first = m->cpu_list[0], second = m->usable > 1 && m->affinity > 1 ? m->cpu_list[m->affinity - 1] : first;
+    void *result = NULL;
+    tool_progress("calls", "", 0);
+    m->cost[MACHINE_PAUSE] = batch_cost_(pauses_, 1000);
+    m->cost[MACHINE_YIELD] = batch_cost_(yields_, 50);
+    m->cost[MACHINE_CLOCK] = batch_cost_(clocks_, 1000);
+    m->cost[MACHINE_FENCE] = batch_cost_(fences_, 1000);
+    if (m->membarrier) m->cost[MACHINE_MEMBARRIER] = batch_cost_(membarriers_, 10);
+    m->cost[MACHINE_WAKE_NONE] = batch_cost_(wakes_of_nobody_, 100);
+    measure_lines_(m);
+
+    tool_progress("wake-ups", "", 0);
+    pair_t *p = run_pair_(wake_first_, wake_second_, first, second, &result);
+    samples_t *call = result;
+    m->cost[MACHINE_WAKE] = cost_of_(&p->samples);
+    m->cost[MACHINE_SLEEP_CPU] = cost_of_(&p->other);
+    m->cost[MACHINE_WAKE_CALL] = cost_of_(call);
+    free(call);
+    free(p);
+    p = run_pair_(round_trip_first_, round_trip_second_, first, second, NULL);
+    m->cost[MACHINE_ROUND_TRIP] = cost_of_(&p->samples);
+    free(p);
+    tool_progress_end();
+}
+
+static void cost_json_(json_writer_t *w, const char *key, const machine_cost_t *cost)
+{
+    json_open(w, key, '{');
+    json_number(w, "median", cost->median);
+    json_number(w, "p10", cost->low);
+    json_number(w, "p90", cost->high);
+    json_integer(w, "samples", cost->samples);
+    json_close(w);
+}
+
+void machine_write_json(const machine_t *m, json_writer_t *w)
+{
+    const cc_costs_t *library = cc_costs();
+    json_string(w, "version", CC_VERSION_STRING);
+    json_string(w, "date", m->date);
+    json_string(w, "cpu", m->cpu);
+    json_string(w, "architecture", m->architecture);
+    json_string(w, "system", m->system);
+    json_string(w, "libc", m->libc[0] ? m->libc : NULL);
+    json_string(w, "compiler", m->compiler);
+    json_bool(w, "hypervisor", m->hypervisor);
+    json_string(w, "governor", m->governor[0] ? m->governor : NULL);
+    json_open(w, "cpus", '{');
+    json_integer(w, "online", (uint64_t)m->online);
+    json_integer(w, "affinity", (uint64_t)m->affinity);
+    json_string(w, "affinity_list", m->affinity_list);
+    json_integer(w, "usable", (uint64_t)m->usable);
+    json_string(w, "limited_by", m->usable < m->affinity ? "quota" : m->affinity < m->online ? "affinity" : NULL);
+    json_close(w);
+    json_string(w, "pause_instruction", m->pause);
+    json_bool(w, "membarrier", m->membarrier);
+    json_open(w, "tsc", '{');
+    json_bool(w, "present", m->has_tsc);
+    json_bool(w, "invariant", m->tsc_invariant);
+    json_string(w, "clocksource", m->clocksource[0] ? m->clocksource : NULL);
+    json_close(w);
+    json_string(w, "unit", "ns");
+    json_open(w, "costs", '{');
+    for (int i = 0; i < MACHINE_PROBES; i++)
+        if (m->cost[i].samples) cost_json_(w, machine_probes[i].key, &m->cost[i]);
+    json_close(w);
+    json_open(w, "lines", '[');
+    for (int i = 0; i < m->lines; i++) {
+        json_open(w, NULL, '{');
+        json_integer(w, "from", (uint64_t)m->line[i].from);
+        json_integer(w, "to", (uint64_t)m->line[i].to);
+        cost_json_(w, "cost", &m->line[i].cost);
+        json_close(w);
+    }
+    json_close(w);
+    json_open(w, "library", '{'); /* what cc_costs() says by now */
+    json_integer(w, "pause_ps", library->pause_ps);
+    json_integer(w, "yield_ns", library->yield_ns);
+    json_integer(w, "wake_ns", cc_load_relaxed(&library->wake_ns));
+    json_integer(w, "cpus", library->cpus);
+    json_close(w);
+}

@@ -492,9 +492,10 @@ TEST(await_takes_any_expression)
     set_up();
     int left = 3;
     void *pointer = &left;
+    uint64_t high = UINT64_C(1) << 40;
     CC_EVENT_AWAIT(&event, --left == 0);
     CC_EVENT_AWAIT(&event, pointer);
-    CHECK(CC_EVENT_AWAIT_UNTIL(&event, UINT64_C(1) << 40, 0)); /* true, although its low half is 0 */
+    CHECK(CC_EVENT_AWAIT_UNTIL(&event, high, 0)); /* true, although its low half is 0 */
     if (CC_EVENT_AWAIT_UNTIL(&event, left != 0, 0)) CHECK(false);
     CHECK_EQ(left, 0);
 }

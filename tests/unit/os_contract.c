@@ -83,9 +83,9 @@ TEST(wake_all_reaches_every_sleeper)
 
 TEST(deadline_beyond_any_clock_sleeps_on)
 {
-    static const uint64_t far[] = {CC_FOREVER - 1, CC_FOREVER / 2, UINT64_C(1) << 62, UINT64_C(0x7fffffff) * 1000 * MS};
-    for (size_t i = 0; i < sizeof far / sizeof far[0]; i++) {
-        crowd c = {0, 0, 0, 2, far[i]};
+    static const uint64_t far_off[] = {CC_FOREVER - 1, CC_FOREVER / 2, UINT64_C(1) << 62, UINT64_C(0x7fffffff) * 1000 * MS};
+    for (size_t i = 0; i < sizeof far_off / sizeof far_off[0]; i++) {
+        crowd c = {0, 0, 0, 2, far_off[i]};
         test_threads(c.size + 1, crowd_body, &c);
         CHECK_EQ(c.out, 2);
     }

@@ -1,0 +1,77 @@
+# Sourced by ./test --ports: builds for each target, runs the test programs in an emulator, and makes the table of ports.
+install_missing aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu /usr/aarch64-linux-gnu/lib/libc.a=libc6-dev-arm64-cross \
+    arm-linux-gnueabihf-gcc=gcc-arm-linux-gnueabihf /usr/arm-linux-gnueabihf/lib/libc.a=libc6-dev-armhf-cross \
+    riscv64-linux-gnu-gcc=gcc-riscv64-linux-gnu /usr/riscv64-linux-gnu/lib/libc.a=libc6-dev-riscv64-cross \
+    powerpc64le-linux-gnu-gcc=gcc-powerpc64le-linux-gnu /usr/powerpc64le-linux-gnu/lib/libc.a=libc6-dev-ppc64el-cross \
+    s390x-linux-gnu-gcc=gcc-s390x-linux-gnu /usr/s390x-linux-gnu/lib/libc.a=libc6-dev-s390x-cross \
+    i686-linux-gnu-gcc=gcc-i686-linux-gnu /usr/i686-linux-gnu/lib/libc.a=libc6-dev-i386-cross \
+    qemu-aarch64=qemu-user musl-gcc=musl-tools x86_64-w64-mingw32-gcc-posix=gcc-mingw-w64-x86-64-posix \
+    /usr/lib/wine/wine64=wine64 python3=python3 || exit 1
+
+table=build/ports.md
+mkdir -p build
+cat >"$table" <<'END'
+| target | built by | run by | tests passed | failed |
+|---|---|---|---|---|
+END
+
+# port NAME TARGET COMPILER RUN-BY EFFORT CMAKE-ARGUMENT...: one row of the table.
+port() {
+    name=$1 target=$2 compiler=$3 runner=$4 effort=$5
+    shift 5
+    # No C++ here: the C++ header has no machine code of its own.
+    # shellcheck disable=SC2086
+    stage "port-$name" "$effort" "$programs" $programs_only -DCMAKE_C_COMPILER="$compiler" -DCMAKE_CXX_COMPILER=NOTFOUND \
+        -DCMAKE_EXE_LINKER_FLAGS=-static "$@"
+    case $compiler in *clang*) version=clang ;; *) version=gcc ;; esac
+    version="$version $("$compiler" -dumpversion)"
+    echo "| $target | $version | $runner | $stage_passed | $stage_failed |" >>"$table"
+}
+
+# emulated NAME TARGET COMPILER EMULATOR: a Linux architecture under qemu.
+emulated() {
+    port "$1" "$2" "$3" "$4" 5 -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="$1" \
+        -DCMAKE_CROSSCOMPILING_EMULATOR="$4"
+}
+
+port x86_64 "Linux x86-64, glibc" gcc "the machine" 25
+port clang "Linux x86-64, glibc" clang "the machine" 25
+port musl "Linux x86-64, musl" musl-gcc "the machine" 25
+port posix "Linux x86-64, POSIX threads only" gcc "the machine" 25 -DCONCEDE_OS=posix
+emulated aarch64 "Linux ARM64" aarch64-linux-gnu-gcc qemu-aarch64
+emulated armhf "Linux ARMv7" arm-linux-gnueabihf-gcc qemu-arm
+emulated riscv64 "Linux RISC-V 64" riscv64-linux-gnu-gcc qemu-riscv64
+emulated ppc64le "Linux POWER 64 LE" powerpc64le-linux-gnu-gcc qemu-ppc64le
+emulated s390x "Linux s390x" s390x-linux-gnu-gcc qemu-s390x
+emulated i386 "Linux i386" i686-linux-gnu-gcc qemu-i386
+
+export WINEPREFIX="$PWD/build/wine" WINEDEBUG=-all
+/usr/lib/wine/wine64 wineboot >/dev/null 2>&1
+port windows "Windows x86-64" x86_64-w64-mingw32-gcc-posix Wine 10 -DCMAKE_SYSTEM_NAME=Windows \
+    -DCMAKE_CROSSCOMPILING_EMULATOR=/usr/lib/wine/wine64
+/usr/lib/wine/wineserver64 -k >/dev/null 2>&1
+
+# The rest is compiled against stubs of the systems' interfaces (tests/compile/systems.py).
+for system in macos freebsd openbsd; do
+    if PYTHONDONTWRITEBYTECODE=1 python3 tests/compile/systems.py "$system"; then
+        result="built, not run here" passed=$((passed + 1))
+    else
+        result="does not build" failed=$((failed + 1))
+    fi
+    case $system in
+    macos) target="macOS ARM64" ;;
+    freebsd) target="FreeBSD x86-64" ;;
+    openbsd) target="OpenBSD x86-64" ;;
+    esac
+    echo "| $target | clang $(clang -dumpversion) | $result | | |" >>"$table"
+done
+
+if grep -q '<!-- ports:begin -->' README.md 2>/dev/null; then
+    awk -v table="$table" '
+        /<!-- ports:end -->/ { inside = 0 }
+        !inside { print }
+        /<!-- ports:begin -->/ { inside = 1; while ((getline line < table) > 0) print line }' README.md >build/README.new
+    cmp -s build/README.new README.md || cat build/README.new >README.md
+    rm build/README.new
+fi
+cat "$table"

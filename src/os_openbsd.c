@@ -1,0 +1,64 @@
+/* os_openbsd.c: futex, sched_yield, CLOCK_MONOTONIC. */
+#include "os.h"
+#include <limits.h>
+#include <sched.h>
+#include <sys/time.h>
+#include <sys/futex.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+
+int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    struct timespec left, *timeout = NULL;
+    volatile uint32_t *address = (volatile uint32_t *)(uintptr_t)word;
+    int saved = errno, result;
+    if (deadline != CC_FOREVER) {
+        uint64_t now = cc_os_now_(), ns = deadline > now ? deadline - now : 0;
+        left.tv_sec = (time_t)(ns / NS_PER_S < INT_MAX ? ns / NS_PER_S : INT_MAX);
+        left.tv_nsec = (long)(ns % NS_PER_S);
+        timeout = &left;
+    }
+    /* Releases differ in whether the error is the result or in errno. */
+    result = futex(address, FUTEX_WAIT_PRIVATE, (int)expected, timeout, NULL);
+    if (result == -1) result = errno;
+    errno = saved;
+    if (result == EAGAIN || result == EINTR) return result;
+    return result == ETIMEDOUT && cc_os_now_() >= deadline ? ETIMEDOUT : 0;
+}
+
+void cc_os_wake_(const uint32_t *word, uint32_t count)
+{
+    int saved = errno;
+    futex((volatile uint32_t *)(uintptr_t)word, FUTEX_WAKE_PRIVATE, count < INT_MAX ? (int)count : INT_MAX, NULL, NULL);
+    errno = saved;
+}
+
+void cc_os_yield_(void)
+{
+    sched_yield();
+}
+
+uint64_t cc_os_now_(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+bool cc_os_membarrier_register_(void)
+{
+    return false;
+}
+
+bool cc_os_membarrier_(void)
+{
+    return false;
+}
+
+uint32_t cc_os_cpus_(void)
+{
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 1 ? (uint32_t)online : 1;
+}

@@ -1,0 +1,95 @@
+/* os_windows.c: WaitOnAddress, SwitchToThread, QueryPerformanceCounter, FlushProcessWriteBuffers; Windows 8 and later.
+ * Link with -lsynchronization. */
+#if !defined(_WIN32_WINNT) || _WIN32_WINNT < 0x0602
+#undef _WIN32_WINNT
+#define _WIN32_WINNT 0x0602
+#endif
+#define WIN32_LEAN_AND_MEAN
+#include "os.h"
+#include <concede/atomic.h>
+#include <string.h>
+#include <windows.h>
+
+#define NS_PER_S  UINT64_C(1000000000)
+#define NS_PER_MS UINT64_C(1000000)
+
+int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    DWORD ms = INFINITE;
+    if (cc_load_relaxed(word) != expected) return EAGAIN; /* WaitOnAddress does not tell it from a wake */
+    if (deadline != CC_FOREVER) {
+        uint64_t now = cc_os_now_();
+        if (now >= deadline) return ETIMEDOUT;
+        /* Rounded up, never early; a time too long for a DWORD ends early, for no reason, and the caller waits again. */
+        uint64_t left = (deadline - now - 1) / NS_PER_MS + 1;
+        ms = left < INFINITE ? (DWORD)left : INFINITE - 1;
+    }
+    if (WaitOnAddress((volatile void *)(uintptr_t)word, &expected, sizeof expected, ms)) return 0;
+    return deadline != CC_FOREVER && cc_os_now_() >= deadline ? ETIMEDOUT : 0;
+}
+
+void cc_os_wake_(const uint32_t *word, uint32_t count)
+{
+    void *address = (void *)(uintptr_t)word;
+    if (count == CC_OS_ALL) {
+        WakeByAddressAll(address);
+        return;
+    }
+    for (; count > 0; count--) WakeByAddressSingle(address);
+}
+
+void cc_os_yield_(void)
+{
+    SwitchToThread();
+}
+
+uint64_t cc_os_now_(void)
+{
+    static uint64_t frequency; /* of the counter; fixed at boot, so every thread stores the same */
+    LARGE_INTEGER value;
+    uint64_t per_second = cc_load_relaxed(&frequency), ticks;
+    if (per_second == 0) {
+        QueryPerformanceFrequency(&value);
+        per_second = (uint64_t)value.QuadPart;
+        cc_store_relaxed(&frequency, per_second);
+    }
+    QueryPerformanceCounter(&value);
+    ticks = (uint64_t)value.QuadPart;
+    return ticks / per_second * NS_PER_S + ticks % per_second * NS_PER_S / per_second;
+}
+
+bool cc_os_membarrier_register_(void)
+{
+    return true;
+}
+
+bool cc_os_membarrier_(void)
+{
+    FlushProcessWriteBuffers();
+    return true;
+}
+
+/* The affinity mask of the one processor group that a process usually lives in; across groups the mask is 0, and what the
+ * machine has is the best answer there is. */
+static uint32_t affinity_cpus(void)
+{
+    DWORD_PTR process = 0, machine = 0;
+    uint32_t cpus = 0;
+    if (!GetProcessAffinityMask(GetCurrentProcess(), &process, &machine)) process = 0;
+    for (; process != 0; process &= process - 1) cpus++;
+    return cpus != 0 ? cpus : (uint32_t)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+}
+
+uint32_t cc_os_cpus_(void)
+{
+    uint32_t cpus = affinity_cpus();
+    JOBOBJECT_CPU_RATE_CONTROL_INFORMATION rate; /* a container's limit, in 1/10000 of the whole machine */
+    const DWORD capped = JOB_OBJECT_CPU_RATE_CONTROL_ENABLE | JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP;
+    memset(&rate, 0, sizeof rate);
+    if (QueryInformationJobObject(NULL, JobObjectCpuRateControlInformation, &rate, sizeof rate, NULL) &&
+        (rate.ControlFlags & capped) == capped) {
+        uint64_t quota = (uint64_t)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS) * rate.CpuRate / 10000;
+        if (quota < cpus) cpus = (uint32_t)quota;
+    }
+    return cpus > 1 ? cpus : 1;
+}

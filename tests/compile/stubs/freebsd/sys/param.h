@@ -1,0 +1,1 @@
+/* Only has to come before the other headers of sys/. */

@@ -1,0 +1,1 @@
+typedef unsigned long u_long;

@@ -1,0 +1,1 @@
+/* Only has to come before sys/futex.h. */

@@ -1,0 +1,5 @@
+#include <stddef.h>
+void *malloc(size_t);
+void *calloc(size_t, size_t);
+void *aligned_alloc(size_t, size_t);
+void free(void *);

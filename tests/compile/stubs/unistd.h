@@ -1,0 +1,2 @@
+#define _SC_NPROCESSORS_ONLN 58
+long sysconf(int);

@@ -176,14 +176,44 @@ static uint32_t cgroup_cpus_(const char *table, const char *mounts)
     return least;
 }
 
-static uint32_t affinity_cpus_(void)
+/* Adds the CPUs that a thread may run on (0: this one) to the mask; returns how many there are in it now. */
+enum { MASK_WORDS = 1024 }; /* 65,536 CPUs: more than any kernel is built for */
+static uint32_t add_affinity_(unsigned long *mask, long thread)
 {
-    unsigned long mask[1024]; /* 65,536 CPUs: more than any kernel is built for */
+    unsigned long own[MASK_WORDS];
     long bytes;
     uint32_t cpus = 0;
-    SYSTEM_CALL(bytes, SYS_sched_getaffinity, 0, sizeof mask, mask);
-    for (long i = 0; i < bytes / (long)sizeof mask[0]; i++)
+    SYSTEM_CALL(bytes, SYS_sched_getaffinity, thread, sizeof own, own);
+    for (long i = 0; i < bytes / (long)sizeof own[0]; i++) mask[i] |= own[i];
+    for (long i = 0; i < MASK_WORDS; i++)
         for (unsigned long bits = mask[i]; bits; bits &= bits - 1) cpus++;
+    return cpus;
+}
+
+/* Linux keeps the mask by thread. A thread pinned to one CPU is no process on one CPU: the main thread's mask counts too,
+ * and if both together are one CPU, the masks of the other threads. */
+static uint32_t affinity_cpus_(void)
+{
+    unsigned long mask[MASK_WORDS] = { 0 };
+    char entries[4096]; /* about 130 threads: enough to see whether all share one CPU */
+    long got = 0;
+    add_affinity_(mask, 0);
+    uint32_t cpus = add_affinity_(mask, getpid());
+    if (cpus > 1) return cpus;
+    int saved = errno, directory = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory >= 0) {
+        SYSTEM_CALL(got, SYS_getdents64, directory, entries, sizeof entries);
+        close(directory);
+    }
+    errno = saved;
+    for (long at = 0; at < got;) { /* u64 inode, u64 offset, u16 length, u8 type, then the name */
+        const char *name = entries + at + 19;
+        uint16_t length;
+        uint64_t thread = number_(&name);
+        memcpy(&length, entries + at + 16, sizeof length);
+        if (thread < INT32_MAX) cpus = add_affinity_(mask, (long)thread); /* "." and ".." are no number */
+        at += length;
+    }
     return cpus;
 }
 

@@ -8,6 +8,7 @@
 #include <concede/costs.h>
 #include <concede/deadline.h>
 #include <concede/event.h>
+#include <concede/lock.h>
 #include <concede/park.h>
 #include <concede/pause.h>
 #include <concede/version.h>

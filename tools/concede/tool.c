@@ -271,27 +271,46 @@ const char *tool_plain(void)
     return colour_() ? "\033[0m" : "";
 }
 
+/* A number and its unit stay together. */
+static size_t word_length_(const char *text)
+{
+    static const char *const units[] = { "ns", "us", "ms", "s", "%", "M", "k", NULL };
+    size_t length = strcspn(text, " \n");
+    if (length == 0 || text[length] != ' ' || text[length - 1] < '0' || text[length - 1] > '9') return length;
+    for (int i = 0; units[i]; i++) {
+        size_t unit = strlen(units[i]);
+        const char *after = text + length + 1;
+        if (strncmp(after, units[i], unit) == 0 && (!after[unit] || strchr(" .,;:)\n", after[unit])))
+            return length + 1 + strcspn(after, " \n");
+    }
+    return length;
+}
+
 void tool_wrap(FILE *out, int indent, const char *text)
 {
     int width = tool_width(), at = indent;
-    bool start = true;
+    bool start = true, as_it_is = false;
     while (*text) {
         if (*text == '\n') {
             fprintf(out, "\n%*s", text[1] && text[1] != '\n' ? indent : 0, "");
             text++, at = indent, start = true;
-            /* A line that starts with spaces is an example or a list: it keeps them, and its breaks line up. */
-            while (*text == ' ') putc(*text++, out), at++;
+            as_it_is = *text == ' '; /* an example or a list: its spaces stay */
+            for (; *text == ' '; text++, at++) putc(' ', out);
             continue;
         }
-        int length = (int)strcspn(text, " \n");
+        int length = (int)word_length_(text);
         if (!start && at + 1 + length > width) {
-            fprintf(out, "\n%*s", indent, "");
-            at = indent, start = true;
+            int more = as_it_is ? 4 : 0;
+            fprintf(out, "\n%*s", indent + more, "");
+            at = indent + more, start = true;
         }
         if (!start) putc(' ', out), at++;
         fwrite(text, 1, (size_t)length, out);
         at += length, start = false, text += length;
-        while (*text == ' ') text++;
+        int spaces = (int)strspn(text, " ");
+        text += spaces;
+        if (as_it_is && spaces > 1 && at + spaces + (int)word_length_(text) <= width)
+            for (; spaces > 1; spaces--, at++) putc(' ', out);
     }
     putc('\n', out);
 }

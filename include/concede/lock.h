@@ -1,0 +1,106 @@
+/* lock.h: a lock in four bytes that backs off, then sleeps.
+ *
+ *     static cc_lock_t lock = CC_LOCK_INIT;        // all zero is valid; nothing to destroy
+ *
+ *     cc_lock_acquire(&lock);
+ *     counter++;
+ *     cc_lock_release(&lock);
+ *
+ * A free lock is taken with one compare-and-swap and given up with another. A thread that finds it engaged waits by
+ * reading, at random intervals whose range doubles each time it loses; when that has cost as much as sleeping would, it
+ * sleeps. Giving up makes no system call unless somebody sleeps. On one usable CPU nobody spins.
+ *
+ * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with more
+ * threads than CPUs. But nobody starves: a thread that has waited for a millisecond after it first slept is owed the lock,
+ * and from then on each release hands it over to one that has slept, until it has had its turn. A newcomer cannot take it
+ * meanwhile.
+ *
+ *   may run at the same time: everything. acquire_spin and acquire may be mixed on one lock.
+ *   acquire orders after the release before it: what was done under the lock is seen under the lock.
+ *
+ * A lock may be freed by the thread that took it last: release does not touch it after giving it up. The thread that
+ * acquired releases. Acquiring twice in one thread, or releasing what is not held, is undefined; built with CC_DEBUG it
+ * aborts with a message where it can be known. After fork() the child may use the lock if it was free or held by the
+ * thread that forked. Waiting is no cancellation point. */
+#ifndef CONCEDE_LOCK_H
+#define CONCEDE_LOCK_H
+
+#include <concede/atomic.h>
+#include <concede/deadline.h>
+
+CC_BEGIN_DECLS
+
+typedef struct cc_lock {
+    uint32_t word; /* 0: free; 1: held and nobody sleeps; the rest stands in lock.c */
+} cc_lock_t;
+
+#define CC_LOCK_INIT { 0 }
+
+enum { CC_LOCK_FREE_ = 0, CC_LOCK_HELD_ = 1 };
+
+CC_STATIC_ASSERT_(sizeof(cc_lock_t) == 4, "a lock is one futex word");
+
+CC_API CC_COLD_ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline);
+CC_API CC_COLD_ void cc_lock_acquire_spin_slow_(cc_lock_t *lock);
+CC_API CC_COLD_ void cc_lock_release_slow_(cc_lock_t *lock);
+
+/* With CC_DEBUG each thread notes which locks it holds, and aborts with a message where it acquires one of them again or
+ * releases one that is free. The library is built with it by the option CONCEDE_DEBUG, which passes it on to users. */
+#if defined(CC_DEBUG)
+CC_API bool cc_lock_debug_acquired_(cc_lock_t *lock, bool acquired);
+CC_API void cc_lock_debug_release_(cc_lock_t *lock);
+#else
+#define cc_lock_debug_acquired_(lock, acquired) (acquired)
+#define cc_lock_debug_release_(lock)            ((void)0)
+#endif
+
+CC_INLINE_ bool cc_lock_take_(cc_lock_t *lock)
+{
+    uint32_t seen = CC_LOCK_FREE_;
+    return CC_LIKELY_(cc_cas_acquire(&lock->word, &seen, CC_LOCK_HELD_)); /* [lock.word] pairs with the swap in release */
+}
+
+/* Takes the lock if it is free; returns whether it did. Never blocks. */
+CC_INLINE_ bool cc_lock_try_acquire(cc_lock_t *lock)
+{
+    return cc_lock_debug_acquired_(lock, cc_lock_take_(lock));
+}
+
+/* Takes the lock, waiting until the deadline; returns whether it did. A past deadline still tries once. May block. */
+CC_INLINE_ bool cc_lock_acquire_until(cc_lock_t *lock, uint64_t deadline)
+{
+    return cc_lock_debug_acquired_(lock, cc_lock_take_(lock) || cc_lock_acquire_slow_(lock, deadline));
+}
+
+/* Takes the lock, waiting as long as it takes. May block. */
+CC_INLINE_ void cc_lock_acquire(cc_lock_t *lock)
+{
+    cc_lock_acquire_until(lock, CC_FOREVER);
+}
+
+/* The same, for at most `ns` nanoseconds. */
+CC_INLINE_ bool cc_lock_acquire_timeout(cc_lock_t *lock, uint64_t ns)
+{
+    return cc_lock_debug_acquired_(lock, cc_lock_take_(lock) || cc_lock_acquire_slow_(lock, cc_deadline_in(ns)));
+}
+
+/* Takes the lock without ever sleeping in the kernel or calling it: for places that may not block. It may spin for long,
+ * and forever if the holder cannot run. */
+CC_INLINE_ void cc_lock_acquire_spin(cc_lock_t *lock)
+{
+    (void)cc_lock_debug_acquired_(lock, cc_lock_take_(lock) || (cc_lock_acquire_spin_slow_(lock), true));
+}
+
+/* Gives the lock up, or hands it over to one who was owed it, and wakes one sleeper if there is any. The holder only;
+ * never blocks. */
+CC_INLINE_ void cc_lock_release(cc_lock_t *lock)
+{
+    uint32_t seen = CC_LOCK_HELD_;
+    cc_lock_debug_release_(lock);
+    if (CC_UNLIKELY_(!cc_cas_release(&lock->word, &seen, CC_LOCK_FREE_))) /* [lock.word] pairs with the swap in acquire */
+        cc_lock_release_slow_(lock);
+}
+
+CC_END_DECLS
+
+#endif

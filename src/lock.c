@@ -1,0 +1,165 @@
+/* lock.c: the waiting half of lock.h. */
+#include <concede/lock.h>
+
+#include <concede/backoff.h>
+#include <concede/costs.h>
+
+#include "os.h"
+
+/* The word:
+ *   bit 0       HELD      somebody has it, or it is kept for somebody (GRANTED)
+ *   bit 1       PARKED    somebody may sleep: the release wakes one
+ *   bit 2       GRANTED   given up, but only one who has slept may take it
+ *   bits 8..31  OWED      how many waiters are owed the lock: until it is 0, releases grant
+ *
+ *   from                  to                         by
+ *   0                     HELD                       anybody: takes it
+ *   0                     HELD PARKED                one who has slept: others may still
+ *   HELD                  0                          the holder: gives it up
+ *   HELD PARKED           0                          the holder, who then wakes one; from here on it is the woken one who
+ *                                                    remembers that others may sleep
+ *   HELD ...              the same and PARKED        one who goes to sleep, or who has slept and gives up waiting
+ *   HELD ...              the same and OWED + 1      one who has waited too long
+ *   HELD ... OWED > 0     the same and GRANTED       the holder: hands it over, and wakes one if PARKED
+ *   HELD ... GRANTED      without GRANTED, PARKED    one who has slept: has it now; OWED - 1 if it was owed
+ *
+ * So a free lock is 0, and whoever is owed it keeps it from being free. GRANTED is never left behind: it is set only while
+ * somebody is owed the lock, and that one takes it before it may give up waiting.
+ *
+ * No wake-up is lost: going to sleep and giving up are both read-modify-writes of the one word, so either the release sees
+ * PARKED, or the sleeper's compare-and-swap fails; and the kernel compares the word again as it puts the sleeper to sleep.
+ * Whoever was woken, or may have been, leaves PARKED behind in every way it can go: with the lock, back to sleep, or away. */
+enum { FREE = CC_LOCK_FREE_, HELD = CC_LOCK_HELD_, PARKED = 2, GRANTED = 4, OWED = 1 << 8 };
+
+/* Times, because pauses differ by ten between CPUs. Chosen on 2 CPUs of AMD Zen 3 under KVM with `concede bench lock`:
+ *   FIRST   the first look: long enough for a short section to end, so that the p99 of a lock that is seldom taken stays low
+ *   MIN..   the range of the random interval after that. It starts long: each look takes the line from the holder for some
+ *   ..MAX   200 ns, and between two looks the holder gets on at full speed
+ *   SPIN    all spinning of one wait, before it sleeps
+ *   OWED    from the first sleep to being owed the lock */
+#if !defined(CC_LOCK_SPIN_NS)
+#define CC_LOCK_SPIN_NS 40000
+#endif
+enum { FIRST_NS = 64, MIN_NS = 1000, MAX_NS = 8000, OWED_NS = 1000000 };
+
+#if defined(CC_DEBUG)
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What this thread holds; more than fit go unnoticed. */
+static _Thread_local const cc_lock_t *held_[16];
+
+static void die_(const char *what, const cc_lock_t *lock)
+{
+    fprintf(stderr, "concede: %s: lock %p\n", what, (const void *)lock);
+    abort();
+}
+
+static const cc_lock_t **find_(const cc_lock_t *lock)
+{
+    for (size_t i = 0; i < sizeof held_ / sizeof held_[0]; i++)
+        if (held_[i] == lock) return &held_[i];
+    return NULL;
+}
+
+bool cc_lock_debug_acquired_(cc_lock_t *lock, bool acquired)
+{
+    const cc_lock_t **place = acquired ? find_(NULL) : NULL;
+    if (place) *place = lock;
+    return acquired;
+}
+
+void cc_lock_debug_release_(cc_lock_t *lock)
+{
+    const cc_lock_t **place = find_(lock);
+    if (place) *place = NULL;
+    if (!(cc_load_relaxed(&lock->word) & HELD)) die_("released, but nobody holds it", lock);
+}
+
+static void check_not_held_(const cc_lock_t *lock)
+{
+    if (find_(lock)) die_("acquired again by the thread that holds it", lock);
+}
+#else
+#define check_not_held_(lock) ((void)0)
+#endif
+
+/* Different in every thread, because their stacks are; never 0. */
+static uint32_t seed_(const void *on_stack)
+{
+    uintptr_t at = (uintptr_t)on_stack;
+    return ((uint32_t)(at >> 4) ^ (uint32_t)(at >> 20)) * UINT32_C(2654435761) | 1;
+}
+
+static bool take_free_(cc_lock_t *lock, uint32_t as)
+{
+    uint32_t seen = FREE;
+    return cc_load_relaxed(&lock->word) == FREE && /* relaxed: the swap decides; reading leaves the line shared */
+           cc_cas_acquire(&lock->word, &seen, as); /* [lock.word] pairs with the swap in release */
+}
+
+/* Looks once soon, then at random intervals whose range doubles, for about `ns`. */
+static bool spin_(cc_lock_t *lock, uint64_t ns, uint32_t as)
+{
+    cc_backoff_t backoff;
+    uint32_t rng = seed_(&backoff), spun = 0, budget = cc_backoff_pauses_(ns);
+    cc_backoff_pause_(cc_backoff_pauses_(FIRST_NS));
+    if (take_free_(lock, as)) return true;
+    cc_backoff_init_ns(&backoff, MIN_NS, MAX_NS);
+    while (spun < budget) {
+        uint32_t pauses = backoff.current / 2 + 1; /* on average */
+        spun = pauses < UINT32_MAX - spun ? spun + pauses : UINT32_MAX;
+        cc_backoff_jitter(&backoff, &rng);
+        if (take_free_(lock, as)) return true;
+    }
+    return false;
+}
+
+bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
+{
+    bool can_spin = cc_costs()->cpus > 1, slept = false, owed = false, expired = false;
+    uint64_t since = 0;
+    check_not_held_(lock);
+    if (deadline != CC_FOREVER && cc_os_now_() >= deadline) return cc_lock_take_(lock);
+    if (can_spin && spin_(lock, CC_LOCK_SPIN_NS, HELD)) return true;
+    for (;;) {
+        uint32_t seen = cc_load_relaxed(&lock->word); /* relaxed: each way on goes through a swap of it */
+        uint32_t repaid = owed ? OWED : 0;
+        if (seen == FREE) {
+            if (cc_cas_acquire(&lock->word, &seen, slept ? HELD | PARKED : HELD)) return true; /* [lock.word] as above */
+        } else if (slept && (seen & GRANTED)) {
+            uint32_t taken = ((seen & ~(uint32_t)GRANTED) | PARKED) - repaid;
+            if (cc_cas_acquire(&lock->word, &seen, taken)) return true; /* [lock.word] pairs with the handing over */
+        } else if (expired) {
+            if (cc_cas_relaxed(&lock->word, &seen, (seen | PARKED) - repaid)) return false; /* relaxed: passes on no data */
+        } else if (slept && !owed && cc_os_now_() - since >= OWED_NS) {
+            if (!cc_cas_relaxed(&lock->word, &seen, seen + OWED)) continue; /* relaxed: passes on no data */
+            owed = true; /* the next release hands it over: worth a look or two before sleeping again */
+            for (uint32_t i = can_spin ? cc_backoff_pauses_(CC_LOCK_SPIN_NS) : 0; i > 0; i--) {
+                if (cc_load_relaxed(&lock->word) & GRANTED) break; /* relaxed: taken by the swap above */
+                cc_pause();
+            }
+        } else if ((seen & PARKED) || cc_cas_relaxed(&lock->word, &seen, seen | PARKED)) { /* relaxed: passes on no data */
+            if (!slept) since = cc_os_now_();
+            int woken = cc_os_wait_(&lock->word, seen | PARKED, deadline);
+            slept = true;
+            expired = woken == ETIMEDOUT && cc_os_now_() >= deadline;
+            if (woken == 0 && can_spin && spin_(lock, CC_LOCK_SPIN_NS, HELD | PARKED)) return true;
+        }
+    }
+}
+
+void cc_lock_acquire_spin_slow_(cc_lock_t *lock)
+{
+    check_not_held_(lock);
+    while (!spin_(lock, CC_LOCK_SPIN_NS, HELD)) {}
+}
+
+/* One swap gives it up or hands it over; after that only the address is used, because the next holder may have freed it. */
+void cc_lock_release_slow_(cc_lock_t *lock)
+{
+    uint32_t seen = cc_load_relaxed(&lock->word); /* relaxed: the swap decides */
+    while (!cc_cas_release(&lock->word, &seen, seen >= OWED ? seen | GRANTED : FREE)) { /* [lock.word] pairs with the takers */
+    }
+    if (seen & PARKED) cc_os_wake_(&lock->word, 1);
+}

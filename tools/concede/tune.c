@@ -1,0 +1,451 @@
+/* tune.c: `concede tune`: how long to spin before sleeping, from what both cost here and how long the waits are.
+ *
+ * The model. A wait of length w that spins for at most T:
+ *
+ *   w <= T   the waiter's CPU: w                     late by: a cache line, and half a pause or half a yield
+ *   w >  T   the waiter's CPU: T + one sleep's,      late by: the wake-up's way
+ *            and the waker's time in the call
+ *
+ * T follows from the number of snoozes: 1, 2, 4 ... 64 pauses, then yields (backoff.h). A choice costs its lateness and
+ * its CPU time, weighed against each other by --prefer. */
+#include "machine.h"
+#include "tool.h"
+
+#include <concede/backoff.h>
+#include <concede/version.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WAIT, WAITS_FILE, PREFER };
+static const tool_option_t options[] = {
+    { 'w', "wait", "WAIT", "how long the waits are: see below" },
+    { 'f', "file", "FILE", "read wait times from a file, one a line (- for standard input)" },
+    { 'p', "prefer", "WHAT", "latency, balance (the default) or cpu: what a nanosecond of CPU time is worth in lateness: "
+                             "0.1, 1 or 10" },
+    { 0, "json", NULL, "print JSON" },
+    { 0, NULL, NULL, NULL },
+};
+
+/* ---- the wait profile: points that stand for a share of the waits each, sorted by length ---- */
+
+typedef struct point {
+    double ns, share;
+} point_t;
+
+typedef struct profile {
+    point_t *points;
+    size_t count, size;
+} profile_t;
+
+static void add_point(profile_t *p, double ns, double share)
+{
+    if (p->count == p->size) p->points = tool_need(realloc(p->points, (p->size = p->size * 2 + 256) * sizeof *p->points));
+    p->points[p->count++] = (point_t){ ns, share };
+}
+
+static int by_length(const void *a, const void *b)
+{
+    double x = ((const point_t *)a)->ns, y = ((const point_t *)b)->ns;
+    return (x > y) - (x < y);
+}
+
+static bool add_wait(profile_t *p, const char *text, double share)
+{
+    enum { STEPS = 1000 };
+    char low_text[64];
+    double low, high;
+    const char *dots = strstr(text, "..");
+    if (strncmp(text, "exp:", 4) == 0) {
+        if (!tool_parse_duration(text + 4, &low)) return false;
+        for (int i = 0; i < STEPS; i++) add_point(p, -low * log(1 - (i + 0.5) / STEPS), share / STEPS);
+        return true;
+    }
+    if (dots) {
+        if ((size_t)(dots - text) >= sizeof low_text) return false;
+        memcpy(low_text, text, (size_t)(dots - text));
+        low_text[dots - text] = 0;
+        if (!tool_parse_duration(low_text, &low) || !tool_parse_duration(dots + 2, &high) || high < low) return false;
+        for (int i = 0; i < STEPS; i++) add_point(p, low + (high - low) * (i + 0.5) / STEPS, share / STEPS);
+        return true;
+    }
+    if (!tool_parse_duration(text, &low)) return false;
+    add_point(p, low, share);
+    return true;
+}
+
+/* "3us", "1us..50us", "exp:20us", or a mix of these: "90%:2us,10%:1ms". */
+static void parse_waits(profile_t *p, const char *text)
+{
+    char *copy = tool_need(strdup(text)), *rest = copy, *part;
+    double total = 0;
+    bool mixed = strchr(text, '%') != NULL;
+    while ((part = strsep(&rest, ",")) != NULL) {
+        double share = 100;
+        if (mixed) {
+            char *end;
+            share = strtod(part, &end);
+            if (end == part || strncmp(end, "%:", 2) != 0 || !(share >= 0))
+                tool_usage_error(&concede_tune, "'%s' is no share of waits, like 90%%:2us", part);
+            part = end + 2;
+        } else if (rest) tool_usage_error(&concede_tune, "a mix of waits needs shares, like 90%%:2us,10%%:1ms");
+        if (!add_wait(p, part, share / 100))
+            tool_usage_error(&concede_tune, "'%s' is no wait: try 3us, 1us..50us or exp:20us", part);
+        total += share;
+    }
+    if (fabs(total - 100) > 0.5) tool_usage_error(&concede_tune, "the shares add up to %g %%, not to 100 %%", total);
+    free(copy);
+}
+
+static void read_waits(profile_t *p, const char *path)
+{
+    char line[256];
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
+    if (!file) tool_die("cannot read %s: %s", path, strerror(errno));
+    for (int number = 1; fgets(line, sizeof line, file); number++) {
+        char *text = line + strspn(line, " \t"), *end = text + strcspn(text, "#\r\n");
+        double ns;
+        while (end > text && (end[-1] == ' ' || end[-1] == '\t')) end--;
+        *end = 0;
+        if (!*text) continue;
+        if (!tool_parse_duration(text, &ns)) tool_die("%s, line %d: '%s' is no time: a number and ns, us, ms or s", path, number, text);
+        add_point(p, ns, 1);
+    }
+    if (ferror(file)) tool_die("cannot read %s: %s", path, strerror(errno));
+    if (file != stdin) fclose(file);
+    if (p->count == 0) tool_die("%s holds no wait times", path);
+    for (size_t i = 0; i < p->count; i++) p->points[i].share = 1 / (double)p->count;
+}
+
+static double profile_quantile(const profile_t *p, double q)
+{
+    double sum = 0;
+    for (size_t i = 0; i < p->count; i++)
+        if ((sum += p->points[i].share) >= q - 1e-9) return p->points[i].ns;
+    return p->points[p->count - 1].ns;
+}
+
+/* ---- the model ---- */
+
+typedef struct prices {
+    double pause, yield, line, wake, wake_call, sleep_cpu;
+    bool can_spin; /* more than one usable CPU */
+} prices_t;
+
+typedef struct choice {
+    uint32_t snoozes; /* 0: sleeps at once */
+    double spin;      /* ns that so many snoozes take */
+    double caught;    /* share of the waits that end before sleeping */
+    double cpu;       /* ns a wait, of waiter and waker */
+    double late, late_p99;
+    double cost;
+} choice_t;
+
+enum { CHOICES = 65 }; /* 0 to 64 snoozes */
+
+static double spin_time(const prices_t *prices, uint32_t snoozes)
+{
+    cc_backoff_t b = CC_SNOOZE_INIT;
+    double ns = 0;
+    for (; snoozes > 0; snoozes--) {
+        ns += b.yields == 0 ? b.current * prices->pause : prices->yield;
+        if (b.yields == 0) cc_backoff_advance_(&b);
+    }
+    return ns;
+}
+
+static double lateness(const prices_t *prices, double wait, double spin)
+{
+    if (wait > spin) return prices->wake;
+    cc_backoff_t b = CC_SNOOZE_INIT;
+    double pausing = (2.0 * b.max - 1) * prices->pause;
+    return prices->line + (wait < pausing ? prices->pause : prices->yield) / 2;
+}
+
+static choice_t predict(const prices_t *prices, const profile_t *p, uint32_t snoozes, double weight)
+{
+    choice_t c = { .snoozes = snoozes, .spin = spin_time(prices, snoozes) };
+    double spun_p99 = 0, share = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        const point_t *w = &p->points[i];
+        double late = lateness(prices, w->ns, c.spin);
+        bool sleeps = w->ns > c.spin;
+        c.late += w->share * late;
+        c.cpu += w->share * (sleeps ? c.spin + prices->sleep_cpu + prices->wake_call : w->ns);
+        if (!sleeps) c.caught += w->share;
+        if (!sleeps && late > spun_p99) spun_p99 = late;
+        share += w->share;
+    }
+    c.late_p99 = share - c.caught > 0.01 * share ? prices->wake : spun_p99;
+    c.cost = c.late + weight * c.cpu;
+    return c;
+}
+
+/* The least spinning whose cost is within 1 % of the best. Waits a quarter longer count for half, so that it does not stop
+ * just short of where the waits really end. */
+static uint32_t choose(const prices_t *prices, const profile_t *p, double weight, choice_t choices[CHOICES])
+{
+    profile_t longer = { tool_need(malloc(p->count * sizeof *p->points)), p->count, p->count };
+    double cost[CHOICES], least = INFINITY;
+    for (size_t i = 0; i < p->count; i++) longer.points[i] = (point_t){ p->points[i].ns * 1.25, p->points[i].share };
+    for (uint32_t i = 0; i < CHOICES; i++) {
+        choices[i] = predict(prices, p, i, weight);
+        cost[i] = choices[i].cost + predict(prices, &longer, i, weight).cost;
+        least = fmin(least, cost[i]);
+    }
+    free(longer.points);
+    uint32_t best = 0;
+    while (cost[best] > least * 1.01) best++;
+    return best;
+}
+
+/* The wait for which spinning through and sleeping at once cost the same. */
+static double break_even(const prices_t *prices, double weight)
+{
+    return prices->sleep_cpu + prices->wake_call + (prices->wake - prices->line) / weight;
+}
+
+/* ---- output ---- */
+
+static const char *snoozes_text(uint32_t snoozes)
+{
+    static char text[2][32];
+    static int next;
+    if (snoozes == 0) return "CC_SNOOZE_NONE";
+    char *t = text[next++ % 2];
+    snprintf(t, sizeof text[0], "%u", (unsigned)snoozes);
+    return t;
+}
+
+static bool shown(uint32_t snoozes, uint32_t best)
+{
+    static const uint32_t always[] = { 0, 2, 4, 6, 7, 8, 12, 16, 32, 64 };
+    for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
+        if (always[i] == snoozes) return true;
+    return snoozes == best;
+}
+
+static void print_choices(const choice_t *choices, uint32_t best)
+{
+    static const char *const heads[] = { "<snooze_iters", ">spins for", ">caught", ">CPU a wait", ">late", ">late p99", ">cost", "<" };
+    tool_table_t *table = tool_table(8, heads);
+    for (uint32_t i = 0; i < CHOICES; i++) {
+        const choice_t *c = &choices[i];
+        if (!shown(i, best)) continue;
+        tool_cell(table, "%s", snoozes_text(i));
+        tool_cell(table, "%s", i ? tool_duration(c->spin) : "-");
+        tool_cell(table, "%.1f %%", 100 * c->caught);
+        tool_cell(table, "%s", tool_duration(c->cpu));
+        tool_cell(table, "%s", tool_duration(c->late));
+        tool_cell(table, "%s", tool_duration(c->late_p99));
+        tool_cell(table, "%s", tool_duration(c->cost));
+        tool_cell(table, "%s", i == best ? "<- recommended" : "");
+    }
+    tool_table_print(table, stdout, 0);
+}
+
+static void print_snippet(const machine_t *m, const cc_costs_t *costs, const char *command, bool chosen, uint32_t best)
+{
+    printf("%s/* %s, on %s, %d usable CPU%s; concede %s */%s\n", tool_dim(), command, m->cpu, m->usable,
+           m->usable == 1 ? "" : "s", CC_VERSION_STRING, tool_plain());
+    printf("cc_costs_t costs = { %u, %u, %u, %u }; /* pause_ps, yield_ns, wake_ns, cpus */\n", (unsigned)costs->pause_ps,
+           (unsigned)costs->yield_ns, (unsigned)costs->wake_ns, (unsigned)costs->cpus);
+    printf("cc_costs_set(&costs);                  /* once, before the first wait */\n");
+    printf("cc_channel_options_t options = { 1024, 8, CC_CHANNEL_MPMC, %s }; /* capacity and message_size: yours */\n",
+           chosen ? snoozes_text(best) : "CC_SNOOZE_ADAPTIVE");
+    if (chosen && best > 0) {
+        cc_backoff_options_t steps = CC_BACKOFF_OPTIONS_INIT;
+        uint32_t spin_limit = best - 1 < steps.spin_limit ? best - 1 : steps.spin_limit;
+        printf("cc_backoff_options_t steps = { %u, %u }; /* spin_limit, yield_limit: for a wait of your own */\n",
+               (unsigned)spin_limit, (unsigned)(best - 1));
+    }
+}
+
+static void print_reason(const prices_t *prices, const profile_t *p, const choice_t *c, double weight)
+{
+    char text[768];
+    double even = break_even(prices, weight), median = profile_quantile(p, 0.5);
+    if (c->snoozes == 0)
+        snprintf(text, sizeof text, "Why: half of the waits are longer than %s, and spinning pays only up to about %s here. "
+                 "Spinning first would catch too few of them to be worth its CPU time.", tool_duration(median), tool_duration(even));
+    else
+        snprintf(text, sizeof text, "Why: spinning pays for waits of up to about %s here. %u snooze%s last%s %s and catch%s %.0f %% of "
+                 "the waits; more of it would not gain more than it costs.", tool_duration(even), (unsigned)c->snoozes,
+                 c->snoozes == 1 ? "" : "s", c->snoozes == 1 ? "s" : "", tool_duration(c->spin), c->snoozes == 1 ? "es" : "",
+                 100 * c->caught);
+    tool_wrap(stdout, 0, text);
+}
+
+/* With no profile: what each length of a wait asks for. */
+static void print_lengths(const prices_t *prices, double weight)
+{
+    static const char *const heads[] = { "<a wait of", ">best snooze_iters", ">CPU", ">late", ">CPU asleep", ">late asleep" };
+    static const double lengths[] = { 1e2, 3e2, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 1e7 };
+    tool_table_t *table = tool_table(6, heads);
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        point_t point = { lengths[i], 1 };
+        profile_t one = { &point, 1, 1 };
+        choice_t choices[CHOICES];
+        uint32_t best = choose(prices, &one, weight, choices);
+        tool_cell(table, "%s", tool_duration(lengths[i]));
+        tool_cell(table, "%s", snoozes_text(best));
+        tool_cell(table, "%s", tool_duration(choices[best].cpu));
+        tool_cell(table, "%s", tool_duration(choices[best].late));
+        tool_cell(table, "%s", tool_duration(choices[0].cpu));
+        tool_cell(table, "%s", tool_duration(choices[0].late));
+    }
+    tool_table_print(table, stdout, 0);
+}
+
+static void print_json(const machine_t *m, const prices_t *prices, const cc_costs_t *costs, const profile_t *p,
+                       const choice_t *choices, bool chosen, uint32_t best, double weight)
+{
+    json_writer_t w = { .out = stdout };
+    json_open(&w, NULL, '{');
+    json_integer(&w, "concede_tune", 1);
+    json_open(&w, "machine", '{');
+    machine_write_json(m, &w);
+    json_close(&w);
+    json_number(&w, "cpu_weight", weight);
+    if (prices->can_spin) json_number(&w, "break_even_ns", break_even(prices, weight));
+    json_open(&w, "costs_set", '{');
+    json_integer(&w, "pause_ps", costs->pause_ps);
+    json_integer(&w, "yield_ns", costs->yield_ns);
+    json_integer(&w, "wake_ns", costs->wake_ns);
+    json_integer(&w, "cpus", costs->cpus);
+    json_close(&w);
+    if (p->count) {
+        json_open(&w, "waits", '{');
+        json_integer(&w, "count", p->count);
+        json_number(&w, "min_ns", p->points[0].ns);
+        json_number(&w, "median_ns", profile_quantile(p, 0.5));
+        json_number(&w, "p99_ns", profile_quantile(p, 0.99));
+        json_number(&w, "max_ns", p->points[p->count - 1].ns);
+        json_close(&w);
+    }
+    if (chosen) { /* absent: CC_SNOOZE_ADAPTIVE; 0 is CC_SNOOZE_NONE */
+        json_integer(&w, "snooze_iters", best);
+        json_open(&w, "choices", '[');
+        for (uint32_t i = 0; i < CHOICES; i++) {
+            json_open(&w, NULL, '{');
+            json_integer(&w, "snooze_iters", i);
+            json_number(&w, "spin_ns", choices[i].spin);
+            json_number(&w, "caught", choices[i].caught);
+            json_number(&w, "cpu_ns", choices[i].cpu);
+            json_number(&w, "late_ns", choices[i].late);
+            json_number(&w, "late_p99_ns", choices[i].late_p99);
+            json_number(&w, "cost_ns", choices[i].cost);
+            json_close(&w);
+        }
+        json_close(&w);
+    }
+    json_close(&w);
+}
+
+static uint32_t whole(double number)
+{
+    return number < 1 ? 1 : number < UINT32_MAX ? (uint32_t)(number + 0.5) : UINT32_MAX;
+}
+
+static int run(int argc, char **argv)
+{
+    static const char *const preferences[] = { "latency", "balance", "cpu", NULL };
+    tool_args_t args = { .command = &concede_tune, .argc = argc, .argv = argv };
+    static machine_t machine;
+    const machine_t *m = &machine;
+    profile_t profile = { 0 };
+    choice_t choices[CHOICES];
+    double weight = 1;
+    bool json = false;
+    char command[256] = "concede tune";
+    for (int i = 1; i < argc; i++) {
+        size_t used = strlen(command);
+        snprintf(command + used, sizeof command - used, " %s", argv[i]);
+    }
+    for (int c; (c = tool_next(&args)) != TOOL_END;) {
+        if (c == TOOL_WORD) tool_usage_error(&concede_tune, "unexpected argument '%s'; waits go after --wait", args.value);
+        if ((c == WAIT || c == WAITS_FILE) && profile.count) tool_usage_error(&concede_tune, "one --wait or --file, not more");
+        if (c == WAIT) parse_waits(&profile, args.value);
+        else if (c == WAITS_FILE) read_waits(&profile, args.value);
+        else if (c == PREFER) {
+            if (!strcmp(args.value, "latency")) weight = 0.1;
+            else if (!strcmp(args.value, "balance")) weight = 1;
+            else if (!strcmp(args.value, "cpu")) weight = 10;
+            else {
+                const char *closest = tool_closest(args.value, preferences);
+                tool_usage_error(&concede_tune, "--prefer is latency, balance or cpu, not '%s'%s%s%s", args.value,
+                                 closest ? "; did you mean " : "", closest ? closest : "", closest ? "?" : "");
+            }
+        } else json = true;
+    }
+    if (profile.count) qsort(profile.points, profile.count, sizeof profile.points[0], by_length);
+
+    tool_catch_interrupt();
+    machine_describe(&machine);
+    machine_measure(&machine);
+    if (m->cost[MACHINE_ROUND_TRIP].samples == 0) return 0; /* Ctrl-C before there is anything to say */
+    prices_t prices = {
+        .pause = m->cost[MACHINE_PAUSE].median, .yield = m->cost[MACHINE_YIELD].median,
+        .line = m->cost[MACHINE_LINE].samples ? m->cost[MACHINE_LINE].median : 0,
+        .wake = m->cost[MACHINE_WAKE].median, .wake_call = m->cost[MACHINE_WAKE_CALL].median,
+        .sleep_cpu = m->cost[MACHINE_SLEEP_CPU].median, .can_spin = m->usable > 1,
+    };
+    cc_costs_t costs = { whole(prices.pause * 1000), whole(prices.yield), whole(prices.wake), (uint32_t)m->usable };
+    bool choosing = profile.count && prices.can_spin;
+    uint32_t best = choosing ? choose(&prices, &profile, weight, choices) : 0;
+    if (json) {
+        print_json(m, &prices, &costs, &profile, choices, choosing, best, weight);
+        free(profile.points);
+        return 0;
+    }
+
+    char text[512];
+    int used = snprintf(text, sizeof text, "Park and unpark, there and back: %s (%s .. %s). A wake-up arrives after %s; it costs "
+                        "the waker %s and the sleeper %s of CPU time.", tool_duration(m->cost[MACHINE_ROUND_TRIP].median),
+                        tool_duration(m->cost[MACHINE_ROUND_TRIP].low), tool_duration(m->cost[MACHINE_ROUND_TRIP].high),
+                        tool_duration(prices.wake), tool_duration(prices.wake_call), tool_duration(prices.sleep_cpu));
+    if (prices.can_spin)
+        snprintf(text + used, sizeof text - (size_t)used, " Break-even: spinning pays for waits of up to about %s.",
+                 tool_duration(break_even(&prices, weight)));
+    tool_wrap(stdout, 0, text);
+    putchar('\n');
+    if (profile.count) {
+        snprintf(text, sizeof text, "Waits: median %s, 99 %% below %s, longest %s.", tool_duration(profile_quantile(&profile, 0.5)),
+                 tool_duration(profile_quantile(&profile, 0.99)), tool_duration(profile.points[profile.count - 1].ns));
+        tool_wrap(stdout, 0, text);
+        putchar('\n');
+    }
+    if (choosing) {
+        print_choices(choices, best);
+        putchar('\n');
+        print_reason(&prices, &profile, &choices[best], weight);
+    } else if (!prices.can_spin) {
+        tool_wrap(stdout, 0, "Why: there is one usable CPU. What is waited for happens only after the waiter gave the CPU away, "
+                             "so no time spent spinning helps; the default yields and sleeps there by itself.");
+    } else {
+        print_lengths(&prices, weight);
+        putchar('\n');
+        tool_wrap(stdout, 0, "No wait profile was given (--wait, --file), so the default that learns is recommended.");
+    }
+    putchar('\n');
+    print_snippet(m, &costs, command, choosing, best);
+    free(profile.points);
+    return 0;
+}
+
+const tool_command_t concede_tune = {
+    "tune", "[OPTION]...",
+    "Recommend how long to spin before sleeping, as a C snippet.",
+    "Measures what sleeping and waking cost here, and predicts for each number of snoozes what a wait costs: CPU time of "
+    "waiter and waker, and how late the waiter goes on. The cost is the lateness plus the CPU time, weighed by --prefer; the "
+    "least spinning within 1 % of the best is recommended.\n\n"
+    "WAIT is one of\n"
+    "  3us               always so long\n"
+    "  1us..50us         evenly between the two\n"
+    "  exp:20us          exponential, with this mean\n"
+    "  90%:2us,10%:1ms   a mix of these\n"
+    "A time is a number and ns, us, ms or s; without a unit it is ns.",
+    options, run,
+};

@@ -75,19 +75,20 @@ static void publish_(cc_costs_t c)
     cc_store_release(&state_, KNOWN); /* [costs.ready] pairs with the load in cc_costs() */
 }
 
-static CC_COLD_ void costs_slow_(void)
+static CC_COLD_ void costs_slow_(uint32_t state)
 {
-    uint32_t expected = UNKNOWN;
-    cc_costs_t measured = measure_(); /* before BUSY, so that nobody waits while we measure */
-    if (cc_cas_relaxed(&state_, &expected, BUSY)) /* relaxed: there is nothing to see yet */
-        publish_(measured);
-    else if (expected == BUSY)
+    if (state == BUSY) {
         cc_os_yield_();
+        return;
+    }
+    cc_costs_t measured = measure_(); /* before BUSY, so that nobody waits while we measure */
+    if (cc_cas_relaxed(&state_, &state, BUSY)) publish_(measured); /* relaxed: there is nothing to see yet */
 }
 
 const cc_costs_t *cc_costs(void)
 {
-    while (CC_UNLIKELY_(cc_load_acquire(&state_) != KNOWN)) costs_slow_(); /* [costs.ready] pairs with publish_() */
+    uint32_t state;
+    while (CC_UNLIKELY_((state = cc_load_acquire(&state_)) != KNOWN)) costs_slow_(state); /* [costs.ready] with publish_() */
     return &costs_;
 }
 

@@ -10,31 +10,35 @@ uint32_t cc_fence_mode_ = CC_FENCE_UNKNOWN_;
 
 /* The system took membarrier away after it had granted it (a seccomp filter set late). From now on both sides use full
  * fences, but a notifier may be between its write and its look this very moment, having relied on us. Its write leaves the
- * store buffer in nanoseconds; a millisecond is certain enough, and it happens once. */
+ * store buffer in nanoseconds; a millisecond is certain enough. Every sleeper waits it out until one has done so. */
 static CC_COLD_ void fence_lost_(void)
 {
-    uint32_t nobody = 0;
+    uint32_t nobody = 0, lost = CC_FENCE_LOST_;
+    cc_store_relaxed(&cc_fence_mode_, CC_FENCE_LOST_); /* relaxed, all of them: any answer is safe for whoever reads it */
     uint64_t deadline = cc_deadline_in(1000000);
-    cc_store_relaxed(&cc_fence_mode_, CC_FENCE_SYMMETRIC_); /* relaxed: any answer is safe for whoever reads it */
     while (cc_os_now_() < deadline) cc_os_wait_(&nobody, 0, deadline);
+    cc_cas_relaxed(&cc_fence_mode_, &lost, CC_FENCE_SYMMETRIC_);
 }
 
 void cc_fence_heavy_(void)
 {
-    uint32_t mode = cc_load_relaxed(&cc_fence_mode_); /* relaxed: it only chooses between two ways that are both right */
-    if (mode == CC_FENCE_UNKNOWN_) {
-        mode = cc_os_membarrier_register_() ? CC_FENCE_ASYMMETRIC_ : CC_FENCE_SYMMETRIC_;
-        cc_store_relaxed(&cc_fence_mode_, mode); /* relaxed: registering comes first, and it is a system call */
+    uint32_t mode = cc_load_relaxed(&cc_fence_mode_); /* relaxed: it only chooses between ways that are all right */
+    if (CC_UNLIKELY_(mode == CC_FENCE_UNKNOWN_)) {
+        uint32_t found = cc_os_membarrier_register_() ? CC_FENCE_ASYMMETRIC_ : CC_FENCE_SYMMETRIC_;
+        /* The first answer stands: one thread may be refused what another was granted. */
+        if (cc_cas_relaxed(&cc_fence_mode_, &mode, found)) mode = found; /* relaxed: a system call went before it */
     }
-    if (mode == CC_FENCE_ASYMMETRIC_) {
-        if (cc_os_membarrier_()) return;
-        fence_lost_();
-    }
+    if (mode == CC_FENCE_ASYMMETRIC_ && cc_os_membarrier_()) return;
+    if (mode == CC_FENCE_ASYMMETRIC_ || mode == CC_FENCE_LOST_) fence_lost_();
     cc_fence_full(); /* [event.announce] pairs with cc_fence_light_() */
 }
 
+/* The key is read before the announcement: a notifier that claims this thread adds to the epoch after it saw the
+ * announcement, so the key is older than that, and wait returns. Read after it, the key could hold the very notify that
+ * claimed us, and we would sleep on with nobody counting us. */
 uint32_t cc_event_listen(cc_event_t *event)
 {
+    uint32_t key = cc_load_acquire(&event->epoch); /* [event.epoch] pairs with the add in cc_event_notify_slow_() */
     uint32_t seen = cc_load_relaxed(&event->waiters);
     for (;;) {
         if ((seen & CC_EVENT_LISTENING_) + seen / CC_EVENT_CLAIM_ >= CC_EVENT_LISTENING_) {
@@ -45,8 +49,7 @@ uint32_t cc_event_listen(cc_event_t *event)
         }
     }
     cc_fence_heavy_(); /* [event.announce] pairs with cc_fence_light_() */
-    /* If a notify was missed, its epoch is in the key, and with the epoch comes what was written before it. */
-    return cc_load_acquire(&event->epoch); /* [event.epoch] pairs with the add in cc_event_notify_slow_() */
+    return key;
 }
 
 void cc_event_cancel(cc_event_t *event)

@@ -4,6 +4,9 @@
 #include <concede/backoff.h>
 #include <concede/costs.h>
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "os.h"
 
 /* The word:
@@ -42,48 +45,6 @@ enum { FREE = CC_LOCK_FREE_, HELD = CC_LOCK_HELD_, PARKED = 2, GRANTED = 4, OWED
 #endif
 enum { FIRST_NS = 64, MIN_NS = 1000, MAX_NS = 8000, OWED_NS = 1000000 };
 
-#if defined(CC_DEBUG)
-#include <stdio.h>
-#include <stdlib.h>
-
-/* What this thread holds; more than fit go unnoticed. */
-static _Thread_local const cc_lock_t *held_[16];
-
-static void die_(const char *what, const cc_lock_t *lock)
-{
-    fprintf(stderr, "concede: %s: lock %p\n", what, (const void *)lock);
-    abort();
-}
-
-static const cc_lock_t **find_(const cc_lock_t *lock)
-{
-    for (size_t i = 0; i < sizeof held_ / sizeof held_[0]; i++)
-        if (held_[i] == lock) return &held_[i];
-    return NULL;
-}
-
-bool cc_lock_debug_acquired_(cc_lock_t *lock, bool acquired)
-{
-    const cc_lock_t **place = acquired ? find_(NULL) : NULL;
-    if (place) *place = lock;
-    return acquired;
-}
-
-void cc_lock_debug_release_(cc_lock_t *lock)
-{
-    const cc_lock_t **place = find_(lock);
-    if (place) *place = NULL;
-    if (!(cc_load_relaxed(&lock->word) & HELD)) die_("released, but nobody holds it", lock);
-}
-
-static void check_not_held_(const cc_lock_t *lock)
-{
-    if (find_(lock)) die_("acquired again by the thread that holds it", lock);
-}
-#else
-#define check_not_held_(lock) ((void)0)
-#endif
-
 /* Different in every thread, because their stacks are; never 0. */
 static uint32_t seed_(const void *on_stack)
 {
@@ -119,7 +80,6 @@ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
 {
     bool can_spin = cc_costs()->cpus > 1, slept = false, owed = false, expired = false;
     uint64_t since = 0;
-    check_not_held_(lock);
     if (deadline != CC_FOREVER && cc_os_now_() >= deadline) return cc_lock_take_(lock);
     if (can_spin && spin_(lock, CC_LOCK_SPIN_NS, HELD)) return true;
     for (;;) {
@@ -151,7 +111,6 @@ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
 
 void cc_lock_acquire_spin_slow_(cc_lock_t *lock)
 {
-    check_not_held_(lock);
     while (!spin_(lock, CC_LOCK_SPIN_NS, HELD)) {}
 }
 
@@ -162,4 +121,39 @@ void cc_lock_release_slow_(cc_lock_t *lock)
     while (!cc_cas_release(&lock->word, &seen, seen >= OWED ? seen | GRANTED : FREE)) { /* [lock.word] pairs with the takers */
     }
     if (seen & PARKED) cc_os_wake_(&lock->word, 1);
+}
+
+/* What this thread holds, as far as its code was compiled with CC_DEBUG; more than fit go unnoticed. */
+static _Thread_local const cc_lock_t *held_[16];
+
+static const cc_lock_t **find_(const cc_lock_t *lock)
+{
+    for (size_t i = 0; i < sizeof held_ / sizeof held_[0]; i++)
+        if (held_[i] == lock) return &held_[i];
+    return NULL;
+}
+
+static void die_(const char *what, const cc_lock_t *lock)
+{
+    fprintf(stderr, "concede: lock %p %s\n", (const void *)lock, what);
+    abort();
+}
+
+void (cc_lock_debug_acquire_)(const cc_lock_t *lock)
+{
+    if (find_(lock)) die_("is acquired again by the thread that holds it", lock);
+}
+
+bool (cc_lock_debug_acquired_)(const cc_lock_t *lock, bool acquired)
+{
+    const cc_lock_t **place = acquired ? find_(NULL) : NULL;
+    if (place) *place = lock;
+    return acquired;
+}
+
+void (cc_lock_debug_release_)(const cc_lock_t *lock)
+{
+    const cc_lock_t **place = find_(lock);
+    if (place) *place = NULL;
+    if (!(cc_load_relaxed(&lock->word) & HELD)) die_("is released, but nobody holds it", lock); /* relaxed: our own */
 }

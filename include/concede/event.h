@@ -60,9 +60,13 @@ typedef struct cc_event {
 
 CC_STATIC_ASSERT_(sizeof(cc_event_t) == 12, "three words");
 
-/* How the two fences divide the work. UNKNOWN and SYMMETRIC: each side takes a full fence. ASYMMETRIC: the sleeper makes
- * every thread pass one. The first sleeper leaves UNKNOWN; see cc_fence_heavy_(). */
-enum { CC_FENCE_UNKNOWN_ = 0, CC_FENCE_ASYMMETRIC_ = 1, CC_FENCE_SYMMETRIC_ = 2 };
+/* How the two fences divide the work.
+ *   UNKNOWN     nobody has slept yet                               notifiers take a full fence
+ *   ASYMMETRIC  the sleeper makes every thread pass one            notifiers take none
+ *   SYMMETRIC   the system cannot do that: each takes a full one   notifiers take a full fence
+ *   LOST        the system no longer does it                       notifiers take a full fence, sleepers wait a while
+ * The first sleeper goes from UNKNOWN to one of the next two; a sleeper that is refused later to LOST and SYMMETRIC. */
+enum { CC_FENCE_UNKNOWN_ = 0, CC_FENCE_ASYMMETRIC_ = 1, CC_FENCE_SYMMETRIC_ = 2, CC_FENCE_LOST_ = 3 };
 CC_API extern uint32_t cc_fence_mode_;
 
 /* The notifier's side of the fence: between its write and its look at who waits. */
@@ -78,8 +82,8 @@ CC_API void cc_fence_heavy_(void);
 
 CC_API CC_COLD_ void cc_event_notify_slow_(cc_event_t *event, bool all);
 
-/* Announces that this thread is about to wait; the key goes to wait. Does not block. Everything that was written before a
- * notify which this call missed is seen after it. */
+/* Announces that this thread is about to wait; the key goes to wait. Does not block. What was written before a notify that
+ * found nobody to wake is seen after it. */
 CC_API uint32_t cc_event_listen(cc_event_t *event);
 
 /* Ends a listen without waiting: the condition already held. Does not block. */

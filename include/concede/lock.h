@@ -44,12 +44,13 @@ CC_API CC_COLD_ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline);
 CC_API CC_COLD_ void cc_lock_acquire_spin_slow_(cc_lock_t *lock);
 CC_API CC_COLD_ void cc_lock_release_slow_(cc_lock_t *lock);
 
-/* With CC_DEBUG each thread notes which locks it holds, and aborts with a message where it acquires one of them again or
- * releases one that is free. The library is built with it by the option CONCEDE_DEBUG, which passes it on to users. */
-#if defined(CC_DEBUG)
-CC_API bool cc_lock_debug_acquired_(cc_lock_t *lock, bool acquired);
-CC_API void cc_lock_debug_release_(cc_lock_t *lock);
-#else
+/* With CC_DEBUG defined each thread notes which locks it holds, and aborts with a message where it acquires one of them
+ * again or releases one that is free. The build option CONCEDE_DEBUG defines it for all who link the library. */
+CC_API CC_COLD_ void cc_lock_debug_acquire_(const cc_lock_t *lock);
+CC_API CC_COLD_ bool cc_lock_debug_acquired_(const cc_lock_t *lock, bool acquired);
+CC_API CC_COLD_ void cc_lock_debug_release_(const cc_lock_t *lock);
+#if !defined(CC_DEBUG)
+#define cc_lock_debug_acquire_(lock)            ((void)0)
 #define cc_lock_debug_acquired_(lock, acquired) (acquired)
 #define cc_lock_debug_release_(lock)            ((void)0)
 #endif
@@ -69,6 +70,7 @@ CC_INLINE_ bool cc_lock_try_acquire(cc_lock_t *lock)
 /* Takes the lock, waiting until the deadline; returns whether it did. A past deadline still tries once. May block. */
 CC_INLINE_ bool cc_lock_acquire_until(cc_lock_t *lock, uint64_t deadline)
 {
+    cc_lock_debug_acquire_(lock);
     return cc_lock_debug_acquired_(lock, cc_lock_take_(lock) || cc_lock_acquire_slow_(lock, deadline));
 }
 
@@ -81,6 +83,7 @@ CC_INLINE_ void cc_lock_acquire(cc_lock_t *lock)
 /* The same, for at most `ns` nanoseconds. */
 CC_INLINE_ bool cc_lock_acquire_timeout(cc_lock_t *lock, uint64_t ns)
 {
+    cc_lock_debug_acquire_(lock);
     return cc_lock_debug_acquired_(lock, cc_lock_take_(lock) || cc_lock_acquire_slow_(lock, cc_deadline_in(ns)));
 }
 
@@ -88,6 +91,7 @@ CC_INLINE_ bool cc_lock_acquire_timeout(cc_lock_t *lock, uint64_t ns)
  * and forever if the holder cannot run. */
 CC_INLINE_ void cc_lock_acquire_spin(cc_lock_t *lock)
 {
+    cc_lock_debug_acquire_(lock);
     (void)cc_lock_debug_acquired_(lock, cc_lock_take_(lock) || (cc_lock_acquire_spin_slow_(lock), true));
 }
 

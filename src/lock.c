@@ -46,9 +46,8 @@ enum { FREE = CC_LOCK_FREE_, HELD = CC_LOCK_HELD_, PARKED = 2, GRANTED = 4, OWED
 enum { FIRST_NS = 64, MIN_NS = 1000, MAX_NS = 8000, OWED_NS = 1000000 };
 
 /* Different in every thread, because their stacks are; never 0. */
-static uint32_t seed_(const void *on_stack)
+static uint32_t seed_(uintptr_t at)
 {
-    uintptr_t at = (uintptr_t)on_stack;
     return ((uint32_t)(at >> 4) ^ (uint32_t)(at >> 20)) * UINT32_C(2654435761) | 1;
 }
 
@@ -63,7 +62,7 @@ static bool take_free_(cc_lock_t *lock, uint32_t as)
 static bool spin_(cc_lock_t *lock, uint64_t ns, uint32_t as)
 {
     cc_backoff_t backoff;
-    uint32_t rng = seed_(&backoff), spun = 0, budget = cc_backoff_pauses_(ns);
+    uint32_t rng = seed_((uintptr_t)&backoff), spun = 0, budget = cc_backoff_pauses_(ns);
     cc_backoff_pause_(cc_backoff_pauses_(FIRST_NS));
     if (take_free_(lock, as)) return true;
     cc_backoff_init_ns(&backoff, MIN_NS, MAX_NS);

@@ -20,15 +20,18 @@ CC_STATIC_ASSERT_(offsetof(cc_costs_t, wake_ns) == 8, "costs");
 CC_STATIC_ASSERT_(offsetof(cc_costs_t, cpus) == 12, "costs");
 
 CC_STATIC_ASSERT_(sizeof(cc_parker_t) == 4, "parker");
+CC_STATIC_ASSERT_(sizeof(cc_lock_t) == 4, "lock");
 CC_STATIC_ASSERT_(sizeof(cc_event_t) == 12, "event");
 
 /* Every initialiser is positional and constant, and works in a function and outside of one. */
 extern cc_backoff_t backoff, snooze;
 extern cc_parker_t parker;
 extern cc_event_t event;
+extern cc_lock_t lock;
 cc_backoff_t backoff = CC_BACKOFF_INIT, snooze = CC_SNOOZE_INIT;
 cc_parker_t parker = CC_PARKER_INIT;
 cc_event_t event = CC_EVENT_INIT;
+cc_lock_t lock = CC_LOCK_INIT;
 
 bool use(uint32_t *word);
 bool use(uint32_t *word)

@@ -1,0 +1,260 @@
+"""Holds the manual pages, README.md and doc/ to the headers and the sources."""
+import html.parser
+import os
+import pathlib
+import re
+import shlex
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / "tests"))
+from checks import case, main, need, run, skip, tool  # noqa: E402
+
+HEADERS = sorted(SOURCE.glob("include/concede/*.h"))
+PAGES = sorted(SOURCE.glob("man/*.[1-9]"))
+MARKDOWN = [SOURCE / "README.md", SOURCE / "CHANGELOG.md", SOURCE / "CONTRIBUTING.md", *sorted(SOURCE.glob("doc/*.md"))]
+
+
+def none(problems):
+    problems = list(problems)
+    need(not problems, "\n".join(problems))
+
+
+def one_space(text):
+    return re.sub(r"\s*\*\s*", " *", re.sub(r"\s+", " ", text)).strip()
+
+
+def without_comments(text):
+    return re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+
+
+def structs(text):
+    """The structs that a text declares: name -> its fields."""
+    return {name: one_space(body)
+            for body, name in re.findall(r"typedef struct \w+ \{(.*?)\} (\w+);", without_comments(text), flags=re.S)}
+
+
+class Page:
+    """A manual page, as far as we need to understand mdoc."""
+
+    def __init__(self, path):
+        self.path = path
+        self.names, self.functions, self.structs, self.programs, self.references = [], {}, {}, [], []
+        section = header = returns = literal = None
+        for line in path.read_text().splitlines():
+            if literal is not None:
+                if line != ".Ed":
+                    literal.append(line.replace(r"\e", "\\").replace(r"\&", ""))
+                    continue
+                text = "\n".join(literal) + "\n"
+                literal = None
+                if section == "SYNOPSIS":
+                    self.structs.update(structs(text))
+                elif section == "EXAMPLES" and "#include" in text:
+                    self.programs.append(text)
+            elif line.startswith(".Sh "):
+                section = line[4:]
+            elif line.startswith(".Bd -literal"):
+                literal = []
+            elif line.startswith(".Nm ") and section == "NAME":
+                self.names.append(line.split()[1])
+            elif section == "SYNOPSIS" and line.startswith(".In "):
+                header = line.split()[1]
+            elif section == "SYNOPSIS" and line.startswith(".Ft "):
+                returns = one_space(line[4:])
+            elif section == "SYNOPSIS" and line.startswith(".Fn "):
+                name, *arguments = shlex.split(line[4:])
+                self.functions[name] = (header, returns, [one_space(a) for a in arguments])
+            if line.startswith("."):
+                self.references += re.findall(r"\bXr (\S+) ([1-9])", line)
+
+
+def public(name):
+    return not name.endswith("_") and not name.startswith("CONCEDE_")
+
+
+def declared():
+    """Public functions and macros with arguments: name -> (header, what it returns or None for a macro, arguments)."""
+    found = {}
+    for path in HEADERS:
+        header, text = "concede/" + path.name, path.read_text()
+        code = re.sub(r"^[ \t]*#(?:.*\\\n)*.*\n", "", without_comments(text), flags=re.M)
+        for returns, name, arguments in re.findall(
+                r"^(?:CC_API|CC_INLINE_)\s+(?:CC_COLD_\s+)?([\w\s*]*?[\s*])(cc_\w+)\(([^)]*)\)", code, flags=re.M):
+            if public(name):
+                found[name] = (header, one_space(returns), [one_space(a) for a in arguments.split(",")])
+        for name, arguments in re.findall(r"^#define (cc_\w+|CC_\w+)\(([^)]*)\)", text, flags=re.M):
+            if public(name):
+                found[name] = (header, None, arguments.split(",") if arguments else ["void"])
+    return found
+
+
+def described():
+    """What the SYNOPSIS sections say, in the form of declared(), with the page's name in front."""
+    found = {}
+    for page in map(Page, PAGES):
+        for name, what in page.functions.items():
+            need(name not in found, "%s is in %s and in %s" % (name, found.get(name, [0])[0], page.path.name))
+            found[name] = (page.path.name, *what)
+    return found
+
+
+@case(each=[p.name for p in PAGES])
+def page_has_no_warning(name):
+    path = SOURCE / "man" / name
+    # Which pages of others are installed here is none of our business.
+    lint = run("sh", "-c", '"$0" -T lint -W style "$1" 2>&1 || true', tool("mandoc"), path).splitlines()
+    none(l for l in lint if "referenced manual not found" not in l and "outdated mandoc.db" not in l)
+    none(run(tool("groff"), "-mdoc", "-ww", "-z", "-Tutf8", path).splitlines())
+
+
+@case
+def reference_to_a_page_of_ours_leads_to_one():
+    none("%s: no page %s(%s)" % (path.name, name, section) for path in PAGES for name, section in Page(path).references
+         if re.match(r"cc_|concede$", name) and SOURCE / "man" / (name + "." + section) not in PAGES)
+
+
+@case
+def name_section_lists_what_the_synopsis_shows():
+    none("%s: %s" % (page.path.name, name) for page in map(Page, PAGES)
+         for name in page.functions if name not in page.names)
+
+
+@case(each=sorted(declared()))
+def synopsis_is_what_the_header_declares(name):
+    header, returns, arguments = declared()[name]
+    need(name in described(), "no page has it")
+    page, *shown = described()[name]
+    if returns is None:  # of a macro the number of arguments is ours to check; their types are for the reader
+        shown, real = [shown[0], len(shown[2])], [header, len(arguments)]
+    else:
+        real = [header, returns, arguments]
+    need(shown == real, "%s says %s, the header says %s" % (page, shown, real))
+
+
+@case
+def synopsis_describes_nothing_that_is_not_there():
+    none("%s: %s" % (described()[name][0], name) for name in described().keys() - declared().keys())
+
+
+@case
+def struct_in_a_synopsis_is_that_of_the_header():
+    real = {name: body for path in HEADERS for name, body in structs(path.read_text()).items()}
+    none("%s: %s" % (page.path.name, name) for page in map(Page, PAGES)
+         for name, body in page.structs.items() if real.get(name) != body)
+
+
+@case
+def every_public_constant_is_on_a_page():
+    text = "\n".join(p.read_text() for p in PAGES)
+    # compiler.h is what the headers themselves are made of.
+    none("%s: %s" % (path.name, name) for path in HEADERS if path.name != "compiler.h"
+         for name in re.findall(r"^#define (CC_\w+)(?!\w|\()", path.read_text(), flags=re.M)
+         if public(name) and not re.search(r"\b%s\b" % name, text))
+
+
+LABEL = r"\[([a-z_]+\.[a-z_]+)\]"
+LABELLED = [*HEADERS, *sorted(SOURCE.glob("src/*.[ch]"))]
+
+
+def entries():
+    return re.findall(r"^#+ .*?" + LABEL, (SOURCE / "doc/memory-model.md").read_text(), flags=re.M)
+
+
+def labels():
+    return {label for path in LABELLED for label in re.findall(LABEL, path.read_text())}
+
+
+@case
+def every_label_has_one_entry_in_the_memory_model_and_every_entry_a_label():
+    none(["no entry: " + l for l in sorted(labels() - set(entries()))]
+         + ["no such label in the sources: " + e for e in entries() if e not in labels()]
+         + ["two entries: " + e for e in set(entries()) if entries().count(e) > 1])
+
+
+@case(each=[str(p.relative_to(SOURCE)) for p in LABELLED if p.name != "atomic.h"])
+def every_ordered_access_carries_a_label(name):
+    text = (SOURCE / name).read_text()
+    # Comments that are more than the rest of one line are prose: blank them, and keep the lines' numbers.
+    text = re.sub(r"/\*(?:[^*]|\*(?!/))*\n(?:[^*]|\*(?!/))*\*/", lambda m: "\n" * m.group().count("\n"), text)
+    ordered = re.compile(r"\bcc_\w+_(acquire|release|acq_rel)\(&|\bcc_fence_full\(\)")
+    none("line %d: %s" % (number, line.strip()) for number, line in enumerate(text.splitlines(), 1)
+         if ordered.search(line) and not re.search(LABEL, line))
+
+
+def programs():
+    """Every whole program in a page or in README.md: name -> (language, text)."""
+    found = {}
+    for page in map(Page, PAGES):
+        for number, text in enumerate(page.programs, 1):
+            found["%s#%d" % (page.path.name, number)] = ("c", text)
+    readme = re.findall(r"^```(c|cpp)\n(.*?)^```", (SOURCE / "README.md").read_text(), flags=re.M | re.S)
+    for number, what in enumerate(readme, 1):
+        found["README.md#%d" % number] = what
+    return found
+
+
+@case(each=list(programs()))
+def program_compiles_without_a_warning_and_runs(name):
+    language, text = programs()[name]
+    compiler = [os.environ.get("CC", "cc"), "-std=c11"]
+    if language == "cpp":
+        compiler = [tool(os.environ.get("CXX") or "c++"), "-std=c++11"]
+    library = pathlib.Path(os.environ["CONCEDE_BINARY_DIR"], "libconcede.a")
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = pathlib.Path(folder, "program." + language), pathlib.Path(folder, "program")
+        source.write_text(text)
+        run(*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-D_GNU_SOURCE", "-pthread",
+            "-I", SOURCE / "include", source, library, "-o", program)
+        run(program)
+
+
+class Links(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.targets, self.ids = [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.ids.add(attributes.get("id"))
+        self.targets += [attributes[a] for a in ("href", "src") if attributes.get(a)]
+
+
+@case(each=[str(p.relative_to(SOURCE)) for p in MARKDOWN])
+def link_leads_to_a_file(name):
+    path = SOURCE / name
+    none(target for target in re.findall(r"\]\(([^)#\s]+)", path.read_text()) + re.findall(r'src="([^"]+)"', path.read_text())
+         if not re.match(r"[a-z]+:", target) and not (path.parent / target).exists())
+
+
+@case
+def html_has_every_page_and_no_dead_link():
+    tool("mandoc"), tool("lowdown")
+    with tempfile.TemporaryDirectory() as folder:
+        run(SOURCE / "doc/html", folder)
+        sites = {path: Links(path.read_text()) for path in pathlib.Path(folder).resolve().rglob("*.html")}
+        made = {path.name for path in sites}
+        wanted = {p.name + ".html" for p in PAGES} | {p.stem + ".html" for p in MARKDOWN if p.stem != "README"} | {"index.html"}
+        problems = ["not rendered: " + name for name in wanted - made]
+        for path, links in sites.items():
+            for target in links.targets:
+                file, _, fragment = target.partition("#")
+                there = (path.parent / file).resolve() if file else path
+                if re.match(r"[a-z]+:", target):
+                    continue
+                if not there.exists():
+                    problems.append("%s: %s is not there" % (path.name, target))
+                elif fragment and there in sites and fragment not in sites[there].ids:
+                    problems.append("%s: %s has no such place" % (path.name, target))
+        none(problems)
+
+
+@case
+def changelog_knows_this_version():
+    version = re.search(r'VERSION_STRING "(.*)"', (SOURCE / "include/concede/version.h").read_text()).group(1)
+    need(re.search(r"^## %s\b" % re.escape(version), (SOURCE / "CHANGELOG.md").read_text(), flags=re.M), version)
+
+
+main()

@@ -1,8 +1,6 @@
 /* tool.c: see tool.h. */
 #include "tool.h"
 
-#include <concede/atomic.h>
-
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -178,6 +176,12 @@ void tool_help(const tool_command_t *command, FILE *out)
         putc('\n', out);
         tool_wrap(out, 0, command->text);
     }
+}
+
+void tool_command_line(int argc, char **argv, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "concede");
+    for (int i = 0; i < argc && used < size; i++) used += (size_t)snprintf(text + used, size - used, " %s", argv[i]);
 }
 
 bool tool_parse_duration(const char *text, double *ns)
@@ -418,12 +422,12 @@ void tool_progress_end(void)
     progress_shown = false;
 }
 
-static uint32_t interrupted; /* a word that other threads read too */
+static volatile sig_atomic_t interrupted;
 
 static void on_interrupt_(int signal_number)
 {
     (void)signal_number;
-    cc_store_relaxed(&interrupted, 1); /* relaxed: a flag that carries nothing */
+    interrupted = 1;
 }
 
 void tool_catch_interrupt(void)
@@ -437,7 +441,7 @@ void tool_catch_interrupt(void)
 
 bool tool_interrupted(void)
 {
-    return cc_load_relaxed(&interrupted) != 0;
+    return interrupted != 0;
 }
 
 int tool_finish(int code)

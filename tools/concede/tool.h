@@ -46,6 +46,8 @@ typedef struct tool_args {
     bool only_words;     /* after -- */
 } tool_args_t;
 int tool_next(tool_args_t *args);
+/* "concede NAME ...", as it was typed. */
+void tool_command_line(int argc, char **argv, char *text, size_t size);
 void tool_help(const tool_command_t *command, FILE *out);
 
 /* One line on stderr: "concede NAME: message". usage_error adds the way to the help and exits 2; die exits 1. */

@@ -176,13 +176,11 @@ static void close_output(output_t *o)
 {
     struct stat status;
     bool regular = fstat(fileno(o->file), &status) == 0 && S_ISREG(status.st_mode);
-    errno = 0;
-    bool bad = fflush(o->file) != 0 || ferror(o->file) != 0;
-    int why = errno;
-    if (o->file != stdout && fclose(o->file) != 0 && !bad) bad = true, why = errno;
-    if (!bad) return;
+    int why = tool_write_error(o->file);
+    if (o->file != stdout && fclose(o->file) != 0 && !why) why = errno;
+    if (!why) return;
     if (regular && o->file != stdout) remove(o->path);
-    tool_die("cannot write %s: %s", o->file == stdout ? "the output" : o->path, strerror(why ? why : EIO));
+    tool_die("cannot write %s: %s", o->file == stdout ? "the output" : o->path, strerror(why));
 }
 
 static void write_page(FILE *out, const char *json)
@@ -242,7 +240,7 @@ static char *measured(const char *command, double seconds, bool full)
     return text_of(stream, &text);
 #else
     (void)command, (void)seconds, (void)full;
-    tool_die("this program was built without the benchmarks; use --from FILE");
+    return NULL;
 #endif
 }
 
@@ -292,6 +290,9 @@ static int run(int argc, char **argv)
     }
     if (from && (timed || full)) tool_usage_error(&concede_report, "--from draws what is there; it does not go with --seconds or --full");
     if (timed && full) tool_usage_error(&concede_report, "--full takes the time it needs; it does not go with --seconds");
+#if !defined(CONCEDE_WITH_BENCH)
+    if (!from) tool_die("this program was built without the benchmarks; use --from FILE");
+#endif
     output_t out;
     char *json;
     if (from) {

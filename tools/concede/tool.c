@@ -444,12 +444,18 @@ bool tool_interrupted(void)
     return interrupted != 0;
 }
 
+int tool_write_error(FILE *out)
+{
+    errno = 0;
+    if (fflush(out) == 0 && !ferror(out)) return 0;
+    if (errno) return errno;
+    return write(fileno(out), "\n", 1) == 1 ? EIO : errno; /* it failed before: try again, to learn why */
+}
+
 int tool_finish(int code)
 {
     tool_progress_end();
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "concede: cannot write the output: %s\n", strerror(errno ? errno : EIO));
-        return 1;
-    }
-    return tool_interrupted() ? 130 : code;
+    int why = tool_write_error(stdout);
+    if (why) fprintf(stderr, "concede: cannot write the output: %s\n", strerror(why));
+    return why ? 1 : tool_interrupted() ? 130 : code;
 }

@@ -91,6 +91,9 @@ void tool_progress_end(void);
 void tool_catch_interrupt(void);
 bool tool_interrupted(void);
 
+/* Flushes; 0, or why something could not be written: an errno. */
+int tool_write_error(FILE *out);
+
 /* What main returns: flushes stdout and says so if that fails (a full disk); 130 after Ctrl-C. */
 int tool_finish(int code);
 

@@ -45,12 +45,6 @@ def initialisers_and_layouts_hold(what):
     compile_text(compiler, language, standard, (SOURCE / "tests/compile/layout.c").read_text())
 
 
-@case(each=["%s %s" % (c, s) for c in ("gcc", "clang") for s in ("thread", "address,undefined")])
-def compiles_under_a_sanitizer(what):
-    compiler, sanitizer = what.split()
-    compile_text(compiler, "c", "c11", "#include <concede/concede.h>\n", "-fsanitize=" + sanitizer)
-
-
 @case(each=C_HEADERS)
 def includes_only_three_standard_headers_and_ours(header):
     for line in (INCLUDE / "concede" / header).read_text().splitlines():

@@ -1,0 +1,266 @@
+/* output.c: a report as JSON and back. The format is in bench.h. */
+#include "bench.h"
+#include "json.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const family_names[BENCH_FAMILIES] = { "cas", "lock", "park", "channel" };
+
+/* The parameters by name; 0 is left out, and read as 0. */
+typedef struct parameter {
+    const char *key;
+    size_t offset;
+} parameter;
+#define PARAMETER(name) { #name, offsetof(bench_setting, name) }
+static const parameter parameters[] = {
+    PARAMETER(threads), PARAMETER(senders), PARAMETER(outside_ns), PARAMETER(work_ns), PARAMETER(interval_us),
+    PARAMETER(capacity), PARAMETER(message_size), PARAMETER(burst),
+};
+enum { PARAMETERS = sizeof parameters / sizeof *parameters };
+
+/* ---- write --------------------------------------------------------------------------------------------------------- */
+
+static void write_spread(json_writer_t *w, const bench_spread *spread)
+{
+    json_number(w, "median", spread->median);
+    json_number(w, "q1", spread->q1);
+    json_number(w, "q3", spread->q3);
+}
+
+static void write_result(json_writer_t *w, const bench_result *result)
+{
+    json_open(w, NULL, '{');
+    json_string(w, "name", result->name);
+    json_string(w, "uses", result->uses);
+    json_string(w, "peer", result->peer);
+    json_bool(w, "ours", (result->flags & BENCH_OURS) != 0);
+    json_bool(w, "baseline", (result->flags & BENCH_BASELINE) != 0);
+    json_bool(w, "can_sleep", (result->flags & BENCH_CAN_SLEEP) != 0);
+    json_open(w, "metrics", '{');
+    for (uint32_t m = 0; m < BENCH_METRICS; m++) {
+        const bench_samples *samples = &result->metrics[m];
+        if (samples->count == 0) continue;
+        json_open(w, bench_metrics[m].key, '{');
+        json_string(w, "unit", bench_metrics[m].unit);
+        json_string(w, "better", bench_metrics[m].higher ? "higher" : "lower");
+        write_spread(w, &samples->value);
+        json_open(w, "samples", '[');
+        for (uint32_t i = 0; i < samples->count; i++) json_number(w, NULL, samples->values[i]);
+        json_close(w);
+        if (samples->has_ratio) {
+            json_open(w, "ratio", '{');
+            write_spread(w, &samples->ratio);
+            json_close(w);
+        }
+        json_close(w);
+    }
+    json_close(w);
+    if (result->quantiles > 0) {
+        json_open(w, "latency", '{');
+        json_string(w, "unit", "ns");
+        json_integer(w, "count", result->latency_count);
+        json_number(w, "max", result->latency_max);
+        json_open(w, "quantiles", '[');
+        for (uint32_t i = 0; i < result->quantiles; i++) {
+            json_open(w, NULL, '[');
+            json_number(w, NULL, result->quantile[i][0]);
+            json_number(w, NULL, result->quantile[i][1]);
+            json_close(w);
+        }
+        json_close(w);
+        json_close(w);
+    }
+    json_open(w, "per_thread", '[');
+    for (uint32_t i = 0; i < result->threads; i++) json_integer(w, NULL, result->per_thread[i]);
+    json_close(w);
+    json_close(w);
+}
+
+static void write_run(json_writer_t *w, const bench_run *run)
+{
+    json_open(w, NULL, '{');
+    json_string(w, "workload", run->workload);
+    json_string(w, "family", family_names[run->family]);
+    json_string(w, "title", run->title);
+    json_open(w, "parameters", '{');
+    for (size_t i = 0; i < PARAMETERS; i++) {
+        uint32_t value;
+        memcpy(&value, (const char *)&run->setting + parameters[i].offset, sizeof value);
+        if (value != 0) json_integer(w, parameters[i].key, value);
+    }
+    if (run->setting.senders) json_integer(w, "receivers", run->setting.threads - run->setting.senders);
+    json_close(w);
+    json_string(w, "primary", bench_metrics[run->primary].key);
+    json_string(w, "baseline", run->baseline >= 0 ? run->result[run->baseline].name : NULL);
+    json_number(w, "slice_ms", run->slice_ms);
+    json_integer(w, "rounds", run->rounds);
+    json_integer(w, "rounds_dropped", run->rounds_dropped);
+    json_open(w, "line_ns", '[');
+    for (uint32_t i = 0; i < run->lines; i++) json_number(w, NULL, run->line_ns[i]);
+    json_close(w);
+    json_string(w, "winner", run->winner >= 0 ? run->result[run->winner].name : NULL);
+    json_open(w, "results", '[');
+    for (uint32_t i = 0; i < run->results; i++) write_result(w, &run->result[i]);
+    json_close(w);
+    json_close(w);
+}
+
+void bench_json_write(FILE *out, const bench_report *report)
+{
+    json_writer_t writer = { .out = out }, *w = &writer;
+    json_open(w, NULL, '{');
+    json_integer(w, "concede_bench", 1);
+    json_string(w, "version", report->version);
+    json_string(w, "date", report->date);
+    json_string(w, "command", report->command);
+    json_bool(w, "interrupted", report->interrupted);
+    json_open(w, "machine", '{');
+    json_string(w, "cpu", report->cpu);
+    json_integer(w, "cpus", report->cpus);
+    json_string(w, "system", report->system);
+    json_string(w, "libc", report->libc);
+    json_string(w, "compiler", report->compiler);
+    json_bool(w, "hypervisor", report->hypervisor);
+    json_string(w, "clock", report->clock);
+    json_number(w, "clock_ghz", report->clock_ghz);
+    json_number(w, "clock_overhead_ns", report->clock_overhead_ns);
+    json_number(w, "clock_step_ns", report->clock_step_ns);
+    json_number(w, "pause_ns", report->pause_ns);
+    json_number(w, "yield_ns", report->yield_ns);
+    json_string(w, "pin", report->pin);
+    json_close(w);
+    json_open(w, "peers", '[');
+    for (uint32_t i = 0; i < report->peers; i++) {
+        json_open(w, NULL, '{');
+        json_string(w, "name", report->peer[i].name);
+        json_string(w, "version", report->peer[i].version);
+        json_bool(w, "present", report->peer[i].present);
+        json_close(w);
+    }
+    json_close(w);
+    json_number(w, "histogram_error", report->histogram_error);
+    json_open(w, "runs", '[');
+    for (uint32_t i = 0; i < report->runs; i++) write_run(w, &report->run[i]);
+    json_close(w);
+    json_close(w);
+}
+
+/* ---- read ---------------------------------------------------------------------------------------------------------- */
+
+static void read_text(const json_t *value, const char *path, char *text, size_t size)
+{
+    snprintf(text, size, "%s", json_get_string(value, path, ""));
+}
+
+static uint32_t read_count(const json_t *value, const char *path)
+{
+    double number = json_get_number(value, path, 0);
+    return number > 0 && number < UINT32_MAX ? (uint32_t)number : 0;
+}
+
+static uint32_t read_list(const json_t *list, double *values, uint32_t room)
+{
+    uint32_t n = 0;
+    for (const json_t *at = list ? list->child : NULL; at && n < room; at = at->next) values[n++] = at->number;
+    return n;
+}
+
+static bool read_result(const json_t *from, bench_result *result)
+{
+    read_text(from, "name", result->name, sizeof result->name);
+    read_text(from, "uses", result->uses, sizeof result->uses);
+    read_text(from, "peer", result->peer, sizeof result->peer);
+    result->flags = (json_get_bool(from, "ours", false) ? BENCH_OURS : 0u) |
+                    (json_get_bool(from, "baseline", false) ? BENCH_BASELINE : 0u) |
+                    (json_get_bool(from, "can_sleep", false) ? BENCH_CAN_SLEEP : 0u);
+    for (uint32_t m = 0; m < BENCH_METRICS; m++) {
+        char path[64];
+        snprintf(path, sizeof path, "metrics.%s.samples", bench_metrics[m].key);
+        result->metrics[m].count = read_list(json_get(from, path), result->metrics[m].values, BENCH_ROUNDS);
+    }
+    result->latency_count = (uint64_t)json_get_number(from, "latency.count", 0);
+    result->latency_max = json_get_number(from, "latency.max", 0);
+    const json_t *quantiles = json_get(from, "latency.quantiles");
+    for (const json_t *at = quantiles ? quantiles->child : NULL; at && result->quantiles < 32; at = at->next)
+        if (read_list(at, result->quantile[result->quantiles], 2) == 2) result->quantiles++;
+    const json_t *threads = json_get(from, "per_thread");
+    if (threads && threads->count > 0) {
+        result->per_thread = calloc(threads->count, sizeof *result->per_thread);
+        if (!result->per_thread) return false;
+        for (const json_t *at = threads->child; at; at = at->next)
+            result->per_thread[result->threads++] = (uint64_t)at->number;
+    }
+    return result->name[0] != 0;
+}
+
+static bool read_run(const json_t *from, bench_run *run)
+{
+    const char *family = json_get_string(from, "family", ""), *primary = json_get_string(from, "primary", "");
+    read_text(from, "workload", run->workload, sizeof run->workload);
+    read_text(from, "title", run->title, sizeof run->title);
+    while (run->family < BENCH_FAMILIES && strcmp(family_names[run->family], family) != 0) run->family++;
+    while (run->primary < BENCH_METRICS && strcmp(bench_metrics[run->primary].key, primary) != 0) run->primary++;
+    if (run->family == BENCH_FAMILIES || run->primary == BENCH_METRICS) return false;
+    for (size_t i = 0; i < PARAMETERS; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "parameters.%s", parameters[i].key);
+        uint32_t value = read_count(from, path);
+        memcpy((char *)&run->setting + parameters[i].offset, &value, sizeof value);
+    }
+    run->slice_ms = json_get_number(from, "slice_ms", 0);
+    run->rounds = read_count(from, "rounds");
+    run->rounds_dropped = read_count(from, "rounds_dropped");
+    run->lines = read_list(json_get(from, "line_ns"), run->line_ns, 2 * BENCH_ROUNDS);
+    const json_t *results = json_get(from, "results");
+    if (!results || results->count == 0) return false;
+    run->result = calloc(results->count, sizeof *run->result);
+    for (const json_t *at = results->child; at && run->result; at = at->next)
+        if (!read_result(at, &run->result[run->results++])) return false;
+    if (run->result) bench_run_conclude(run);
+    return run->result != NULL;
+}
+
+bool bench_json_read(const char *path, bench_report *report, char *error, size_t error_size)
+{
+    memset(report, 0, sizeof *report);
+    json_t *root = json_parse_file(path, error, error_size);
+    if (!root) return false;
+    const json_t *runs = json_get(root, "runs");
+    bool good = json_get_number(root, "concede_bench", 0) == 1 && runs && runs->type == JSON_ARRAY;
+    if (good) {
+        read_text(root, "version", report->version, sizeof report->version);
+        read_text(root, "date", report->date, sizeof report->date);
+        read_text(root, "command", report->command, sizeof report->command);
+        read_text(root, "machine.cpu", report->cpu, sizeof report->cpu);
+        read_text(root, "machine.system", report->system, sizeof report->system);
+        read_text(root, "machine.libc", report->libc, sizeof report->libc);
+        read_text(root, "machine.compiler", report->compiler, sizeof report->compiler);
+        read_text(root, "machine.clock", report->clock, sizeof report->clock);
+        read_text(root, "machine.pin", report->pin, sizeof report->pin);
+        report->cpus = read_count(root, "machine.cpus");
+        report->hypervisor = json_get_bool(root, "machine.hypervisor", false);
+        report->interrupted = json_get_bool(root, "interrupted", false);
+        report->clock_ghz = json_get_number(root, "machine.clock_ghz", 0);
+        report->clock_overhead_ns = json_get_number(root, "machine.clock_overhead_ns", 0);
+        report->clock_step_ns = json_get_number(root, "machine.clock_step_ns", 0);
+        report->pause_ns = json_get_number(root, "machine.pause_ns", 0);
+        report->yield_ns = json_get_number(root, "machine.yield_ns", 0);
+        report->histogram_error = json_get_number(root, "histogram_error", 0);
+        const json_t *peers = json_get(root, "peers");
+        for (const json_t *at = peers ? peers->child : NULL; at && report->peers < 32; at = at->next) {
+            read_text(at, "name", report->peer[report->peers].name, sizeof report->peer->name);
+            read_text(at, "version", report->peer[report->peers].version, sizeof report->peer->version);
+            report->peer[report->peers++].present = json_get_bool(at, "present", false);
+        }
+        report->run = calloc(runs->count ? runs->count : 1, sizeof *report->run);
+        good = report->run != NULL;
+        for (const json_t *at = runs->child; at && good; at = at->next) good = read_run(at, &report->run[report->runs++]);
+    }
+    if (!good) {
+        snprintf(error, error_size, "%s: not a result of concede bench --json", path);
+        bench_report_free(report);
+    }
+    json_free(root);
+    return good;
+}

@@ -1,0 +1,326 @@
+/* peers/concede.c: concede itself, all families.
+ *
+ *   cas      cc_backoff in its two forms: fresh for each operation, and kept by the thread and eased
+ *   lock     cc_lock_acquire and cc_lock_release
+ *   park     cc_parker_t, and cc_event_t by CC_EVENT_AWAIT
+ *   channel  the typed calls, as a program would use them; both kinds */
+#include "../bench.h"
+#include <concede/event.h>
+#include <concede/park.h>
+#include <concede/version.h>
+#include <sched.h>
+
+/* ---- cas ----------------------------------------------------------------------------------------------------------- */
+
+#define SUBJECT    concede_kept
+#define NAME       "concede kept"
+#define USES       "cc_backoff_t kept by the thread; cc_backoff_ease after a success that had to wait"
+#define FLAGS      (BENCH_OURS | BENCH_BASELINE)
+#define CAS_LOCAL  cc_backoff_t backoff = CC_BACKOFF_INIT;
+#define CAS_FAILED cc_backoff(&backoff);
+#define CAS_DONE   cc_backoff_ease(&backoff);
+#include "../loops/cas.h"
+
+#define SUBJECT    concede_fresh
+#define NAME       "concede fresh"
+#define USES       "a fresh CC_BACKOFF_INIT for each operation"
+#define FLAGS      BENCH_OURS
+#define CAS_BEGIN  cc_backoff_t backoff = CC_BACKOFF_INIT;
+#define CAS_FAILED cc_backoff(&backoff);
+#include "../loops/cas.h"
+
+#define SUBJECT no_backoff
+#define NAME    "none"
+#define USES    "tries again at once"
+#define FLAGS   0
+#include "../loops/cas.h"
+
+#define SUBJECT    one_pause
+#define NAME       "one pause"
+#define USES       "cc_pause() after each failure"
+#define FLAGS      0
+#define CAS_FAILED cc_pause();
+#include "../loops/cas.h"
+
+/* What crossbeam's Backoff::spin does, in C: 2^step pauses, step 0 to 6, from 0 for each operation. */
+#define SUBJECT    crossbeam_spin
+#define NAME       "crossbeam spin"
+#define USES       "the idea of crossbeam's Backoff::spin in C: 1, 2, 4 ... 64 pauses, fresh for each operation"
+#define FLAGS      0
+#define CAS_BEGIN  uint32_t step = 0;
+#define CAS_FAILED                                          \
+    for (uint32_t i = 0; i < UINT32_C(1) << step; i++) cc_pause(); \
+    step += step < 6;
+#include "../loops/cas.h"
+
+static void *nothing_create(const bench_setting *setting)
+{
+    (void)setting;
+    return bench_alloc(1);
+}
+
+#define STEP(n)                                                                                              \
+    static void spin_step_##n(bench_thread *t)                                                               \
+    {                                                                                                        \
+        cc_backoff_t backoff = { UINT32_C(1) << n, UINT32_C(1) << n, UINT32_C(1) << n, 1, 4 };                \
+        uint64_t ops = 0;                                                                                    \
+        for (; !bench_stopped(t); ops++) cc_backoff_spin(&backoff);                                          \
+        t->ops = ops;                                                                                        \
+    }                                                                                                        \
+    static const bench_subject step_##n = { BENCH_CAS, BENCH_OURS, "step " #n,                                \
+                                            "cc_backoff_spin() of 2^" #n " pauses", nothing_create, free,     \
+                                            { NULL, spin_step_##n, NULL, NULL } };
+STEP(0)
+STEP(1)
+STEP(2)
+STEP(3)
+STEP(4)
+STEP(5)
+STEP(6)
+STEP(7)
+STEP(8)
+STEP(9)
+STEP(10)
+
+static void yield_measured(bench_thread *t)
+{
+    while (!bench_stopped(t)) {
+        uint64_t before = bench_ticks();
+        sched_yield();
+        bench_histogram_add(t->histogram, bench_ticks() - before);
+        t->ops++;
+    }
+}
+
+static void yield_alone(bench_thread *t)
+{
+    if (t->index == 0) yield_measured(t);
+}
+
+static void yield_to_yielder(bench_thread *t)
+{
+    if (t->index == 0) yield_measured(t);
+    else
+        while (!bench_stopped(t)) sched_yield();
+}
+
+static void yield_to_busy(bench_thread *t)
+{
+    if (t->index == 0) yield_measured(t);
+    else
+        while (!bench_stopped(t)) bench_work(10);
+}
+
+static const bench_subject alone = { BENCH_CAS, 0, "yield alone", "sched_yield() with nobody else to run",
+                                     nothing_create, free, { NULL, NULL, yield_alone, NULL } };
+static const bench_subject yielder = { BENCH_CAS, 0, "yield, a yielder beside", "against another thread that yields",
+                                       nothing_create, free, { NULL, NULL, yield_to_yielder, NULL } };
+static const bench_subject busy = { BENCH_CAS, 0, "yield, a busy thread", "against another thread that works",
+                                    nothing_create, free, { NULL, NULL, yield_to_busy, NULL } };
+
+/* ---- lock ---------------------------------------------------------------------------------------------------------- */
+
+#if __has_include(<concede/lock.h>)
+#include <concede/lock.h>
+
+#define SUBJECT    concede_lock
+#define NAME       "concede"
+#define USES       "cc_lock_acquire, cc_lock_release"
+#define FLAGS      (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP)
+#define LOCK       cc_lock_t
+#define ACQUIRE(l) cc_lock_acquire(l)
+#define RELEASE(l) cc_lock_release(l)
+#include "../loops/lock.h"
+
+#define SUBJECT    concede_lock_spin
+#define NAME       "concede spin"
+#define USES       "cc_lock_acquire_spin, which never sleeps"
+#define FLAGS      BENCH_OURS
+#define LOCK       cc_lock_t
+#define ACQUIRE(l) cc_lock_acquire_spin(l)
+#define RELEASE(l) cc_lock_release(l)
+#include "../loops/lock.h"
+#endif
+
+/* What people write themselves. */
+#define SUBJECT ttas
+#define NAME    "test-and-test-and-set"
+#define USES    "an exchange; while it is taken, reads and pauses"
+#define FLAGS   0
+#define LOCK    uint32_t
+#define ACQUIRE(l) \
+    while (cc_exchange_acquire(l, 1)) \
+        while (cc_load_relaxed(l)) cc_pause()
+#define RELEASE(l) cc_store_release(l, 0)
+#include "../loops/lock.h"
+
+/* ---- park ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct parker_box {
+    uint32_t number;
+    cc_parker_t parker;
+} parker_box;
+
+#define SUBJECT  concede_parker
+#define NAME     "concede parker"
+#define USES     "cc_parker_unpark, cc_parker_park"
+#define FLAGS    (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP)
+#define POST_BOX parker_box
+#define POST(b, n)                        \
+    do {                                  \
+        cc_store_release(&(b)->number, n); \
+        cc_parker_unpark(&(b)->parker);   \
+    } while (0)
+#define AWAIT(b, n) \
+    while (!BENCH_POSTED(cc_load_acquire(&(b)->number), n)) cc_parker_park(&(b)->parker)
+#include "../loops/park.h"
+
+typedef struct event_box {
+    uint32_t number;
+    cc_event_t event;
+} event_box;
+
+#define SUBJECT  concede_await
+#define NAME     "concede await"
+#define USES     "cc_event_notify_one, CC_EVENT_AWAIT, which spins before it sleeps"
+#define FLAGS    (BENCH_OURS | BENCH_CAN_SLEEP | BENCH_SPINS)
+#define POST_BOX event_box
+#define POST(b, n)                        \
+    do {                                  \
+        cc_store_release(&(b)->number, n); \
+        cc_event_notify_one(&(b)->event); \
+    } while (0)
+#define AWAIT(b, n) CC_EVENT_AWAIT(&(b)->event, BENCH_POSTED(cc_load_acquire(&(b)->number), n))
+#include "../loops/park.h"
+
+#define SUBJECT  concede_event
+#define NAME     "concede event"
+#define USES     "cc_event_notify_one; cc_event_listen and cc_event_wait at once, without spinning"
+#define FLAGS    (BENCH_OURS | BENCH_CAN_SLEEP)
+#define POST_BOX event_box
+#define POST(b, n)                        \
+    do {                                  \
+        cc_store_release(&(b)->number, n); \
+        cc_event_notify_one(&(b)->event); \
+    } while (0)
+#define AWAIT(b, n)                                                     \
+    while (!BENCH_POSTED(cc_load_acquire(&(b)->number), n)) {           \
+        uint32_t key = cc_event_listen(&(b)->event);                    \
+        if (BENCH_POSTED(cc_load_acquire(&(b)->number), n)) {           \
+            cc_event_cancel(&(b)->event);                               \
+            break;                                                      \
+        }                                                               \
+        cc_event_wait(&(b)->event, key);                                \
+    }
+#include "../loops/park.h"
+
+#define SUBJECT     spin_pausing
+#define NAME        "spin"
+#define USES        "a store; reads and pauses until it is there"
+#define FLAGS       BENCH_SPINS
+#define POST_BOX    uint32_t
+#define POST(b, n)  cc_store_release(b, n)
+#define AWAIT(b, n) while (!BENCH_POSTED(cc_load_acquire(b), n)) cc_pause()
+#include "../loops/park.h"
+
+/* ---- channel ------------------------------------------------------------------------------------------------------- */
+
+/* The floor: one line each way, written by one side and watched by the other. */
+typedef struct line_8 {
+    uint64_t value;
+} line_8;
+#define SUBJECT       bounced_line
+#define NAME          "one bounced line"
+#define USES          "the floor: a word on a line of its own each way; spins without a pause"
+#define FLAGS         BENCH_ONE_TO_ONE
+#define CHANNEL       line_8
+#define OPEN(c, n)    ((void)(c), (void)(n), MESSAGE_SIZE == 8)
+#define CLOSE(c)      ((void)(c))
+#define PINGPONG_ONLY
+#define SEND(c, m)    cc_store_release(&(c)->value, (m).value + 1)
+#define RECEIVE(c, m)                                                     \
+    do {                                                                  \
+        uint64_t seen;                                                    \
+        while ((seen = cc_load_acquire(&(c)->value)) == 0 || seen == last) {} \
+        last = seen;                                                      \
+        (m).value = seen - 1;                                             \
+    } while (0)
+#define RECEIVE_LOCAL(c) uint64_t last = 0;
+#include "../loops/channel.h"
+
+#if __has_include(<concede/channel.h>)
+#include <concede/channel.h>
+
+CC_CHANNEL_TYPED(typed_8, bench_message_8)
+CC_CHANNEL_TYPED(typed_64, bench_message_64)
+CC_CHANNEL_TYPED(typed_256, bench_message_256)
+
+static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t size, uint32_t kind)
+{
+    cc_channel_options_t options = { capacity, size, kind, CC_SNOOZE_ADAPTIVE };
+    return cc_channel_create(channel, &options) == 0;
+}
+
+#define TYPED(verb)      BENCH_NAME(BENCH_NAME(typed, MESSAGE_SIZE), verb)
+#define SUBJECT          concede_spsc
+#define NAME             "concede spsc"
+#define USES             "CC_CHANNEL_TYPED send and recv, CC_CHANNEL_SPSC"
+#define FLAGS            (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP | BENCH_ONE_TO_ONE)
+#define CHANNEL          cc_channel_t *
+#define OPEN(c, n)       open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_SPSC)
+#define CLOSE(c)         cc_channel_destroy(*(c))
+#define SEND_LOCAL(c)    cc_channel_t *to = *(c);
+#define RECEIVE_LOCAL(c) cc_channel_t *from = *(c);
+#define SEND(c, m)       (void)TYPED(send)(to, m)
+#define RECEIVE(c, m)    (void)TYPED(recv)(from, &(m))
+#define SEND_MANY(c, ms, n)    cc_channel_send_many(to, ms, n)
+#define RECEIVE_MANY(c, ms, n) cc_channel_recv_many(from, ms, n)
+#include "../loops/channel.h"
+
+/* Single sends where the others send bursts, to see what a burst buys. */
+#define SUBJECT          concede_single
+#define NAME             "concede spsc, single sends"
+#define USES             "the typed send and recv of one message, in place of the burst calls"
+#define FLAGS            (BENCH_OURS | BENCH_CAN_SLEEP | BENCH_ONE_TO_ONE)
+#define CHANNEL          cc_channel_t *
+#define OPEN(c, n)       open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_SPSC)
+#define CLOSE(c)         cc_channel_destroy(*(c))
+#define SEND_LOCAL(c)    cc_channel_t *to = *(c);
+#define RECEIVE_LOCAL(c) cc_channel_t *from = *(c);
+#define SEND(c, m)       (void)TYPED(send)(to, m)
+#define RECEIVE(c, m)    (void)TYPED(recv)(from, &(m))
+#define STREAM_AS_BURST
+#include "../loops/channel.h"
+
+#define SUBJECT          concede_mpmc
+#define NAME             "concede mpmc"
+#define USES             "CC_CHANNEL_TYPED send and recv, CC_CHANNEL_MPMC"
+#define FLAGS            (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP)
+#define CHANNEL          cc_channel_t *
+#define OPEN(c, n)       open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_MPMC)
+#define CLOSE(c)         cc_channel_destroy(*(c))
+#define SEND_LOCAL(c)    cc_channel_t *to = *(c);
+#define RECEIVE_LOCAL(c) cc_channel_t *from = *(c);
+#define SEND(c, m)       (void)TYPED(send)(to, m)
+#define RECEIVE(c, m)    (void)TYPED(recv)(from, &(m))
+#define SEND_MANY(c, ms, n)    cc_channel_send_many(to, ms, n)
+#define RECEIVE_MANY(c, ms, n) cc_channel_recv_many(from, ms, n)
+#include "../loops/channel.h"
+#endif
+
+static const bench_subject *const subjects[] = {
+    &concede_kept, &concede_fresh, &no_backoff, &one_pause, &crossbeam_spin,
+    &step_0, &step_1, &step_2, &step_3, &step_4, &step_5, &step_6, &step_7, &step_8, &step_9, &step_10,
+    &alone, &yielder, &busy,
+#if __has_include(<concede/lock.h>)
+    &concede_lock, &concede_lock_spin,
+#endif
+    &ttas,
+    &concede_parker, &concede_event, &concede_await, &spin_pausing,
+#if __has_include(<concede/channel.h>)
+    BENCH_SIZES(concede_spsc), BENCH_SIZES(concede_single), BENCH_SIZES(concede_mpmc),
+#endif
+    BENCH_SIZES(bounced_line),
+    NULL,
+};
+const bench_peer bench_peer_concede = { "concede", CC_VERSION_STRING, subjects };

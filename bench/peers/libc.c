@@ -1,0 +1,201 @@
+/* peers/libc.c: what the C library and POSIX give.
+ *
+ *   lock     pthread_mutex_t of the default and of the adaptive type, pthread_spinlock_t
+ *   park     a mutex and a condition variable around a number
+ *   channel  a ring under a mutex with two condition variables, signalled only if somebody waits; a pipe, with one
+ *            write and one read a message, which is atomic up to PIPE_BUF */
+#include "../bench.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- lock ---------------------------------------------------------------------------------------------------------- */
+
+#define SUBJECT         pthread_mutex_default
+#define NAME            "pthread_mutex"
+#define USES            "pthread_mutex_lock, default type"
+#define FLAGS           BENCH_CAN_SLEEP
+#define LOCK            pthread_mutex_t
+#define LOCK_INIT(l)    pthread_mutex_init(l, NULL)
+#define LOCK_DESTROY(l) pthread_mutex_destroy(l)
+#define ACQUIRE(l)      pthread_mutex_lock(l)
+#define RELEASE(l)      pthread_mutex_unlock(l)
+#include "../loops/lock.h"
+
+#if defined(PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP)
+static void init_adaptive(pthread_mutex_t *mutex)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(mutex, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
+#define SUBJECT         pthread_mutex_adaptive
+#define NAME            "pthread_mutex adaptive"
+#define USES            "pthread_mutex_lock, PTHREAD_MUTEX_ADAPTIVE_NP"
+#define FLAGS           BENCH_CAN_SLEEP
+#define LOCK            pthread_mutex_t
+#define LOCK_INIT(l)    init_adaptive(l)
+#define LOCK_DESTROY(l) pthread_mutex_destroy(l)
+#define ACQUIRE(l)      pthread_mutex_lock(l)
+#define RELEASE(l)      pthread_mutex_unlock(l)
+#include "../loops/lock.h"
+#endif
+
+#define SUBJECT         spinlock
+#define NAME            "pthread_spinlock"
+#define USES            "pthread_spin_lock"
+#define FLAGS           0
+#define LOCK            pthread_spinlock_t
+#define LOCK_INIT(l)    pthread_spin_init(l, PTHREAD_PROCESS_PRIVATE)
+#define LOCK_DESTROY(l) pthread_spin_destroy(l)
+#define ACQUIRE(l)      pthread_spin_lock(l)
+#define RELEASE(l)      pthread_spin_unlock(l)
+#include "../loops/lock.h"
+
+/* ---- park ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct condvar_box {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    uint32_t number;
+} condvar_box;
+
+static void condvar_init(condvar_box *box)
+{
+    pthread_mutex_init(&box->mutex, NULL);
+    pthread_cond_init(&box->changed, NULL);
+}
+
+static void condvar_destroy(condvar_box *box)
+{
+    pthread_mutex_destroy(&box->mutex);
+    pthread_cond_destroy(&box->changed);
+}
+
+#define SUBJECT         condvar_number
+#define NAME            "mutex+condvar"
+#define USES            "pthread_cond_signal after unlocking; pthread_cond_wait"
+#define FLAGS           BENCH_CAN_SLEEP
+#define POST_BOX        condvar_box
+#define POST_INIT(b)    condvar_init(b)
+#define POST_DESTROY(b) condvar_destroy(b)
+#define POST(b, n)                              \
+    do {                                        \
+        pthread_mutex_lock(&(b)->mutex);        \
+        (b)->number = n;                        \
+        pthread_mutex_unlock(&(b)->mutex);      \
+        pthread_cond_signal(&(b)->changed);     \
+    } while (0)
+#define AWAIT(b, n)                                                                                \
+    do {                                                                                           \
+        pthread_mutex_lock(&(b)->mutex);                                                           \
+        while (!BENCH_POSTED((b)->number, n)) pthread_cond_wait(&(b)->changed, &(b)->mutex);       \
+        pthread_mutex_unlock(&(b)->mutex);                                                         \
+    } while (0)
+#include "../loops/park.h"
+
+/* ---- channel ------------------------------------------------------------------------------------------------------- */
+
+typedef struct condvar_queue {
+    pthread_mutex_t mutex;
+    pthread_cond_t not_empty, not_full;
+    size_t head, tail, capacity, size;
+    unsigned receivers_waiting, senders_waiting;
+    char *slots;
+} condvar_queue;
+
+static bool condvar_queue_open(condvar_queue *q, uint32_t capacity, size_t size)
+{
+    pthread_mutex_init(&q->mutex, NULL);
+    pthread_cond_init(&q->not_empty, NULL);
+    pthread_cond_init(&q->not_full, NULL);
+    q->capacity = capacity;
+    q->size = size;
+    q->slots = (char *)malloc(capacity * size);
+    return q->slots != NULL;
+}
+
+static void condvar_queue_close(condvar_queue *q)
+{
+    pthread_mutex_destroy(&q->mutex);
+    pthread_cond_destroy(&q->not_empty);
+    pthread_cond_destroy(&q->not_full);
+    free(q->slots);
+}
+
+static inline void condvar_queue_send(condvar_queue *q, const void *message, size_t size)
+{
+    pthread_mutex_lock(&q->mutex);
+    while (q->head - q->tail == q->capacity) {
+        q->senders_waiting++;
+        pthread_cond_wait(&q->not_full, &q->mutex);
+        q->senders_waiting--;
+    }
+    memcpy(q->slots + q->head++ % q->capacity * size, message, size);
+    bool wake = q->receivers_waiting > 0;
+    pthread_mutex_unlock(&q->mutex);
+    if (wake) pthread_cond_signal(&q->not_empty);
+}
+
+static inline void condvar_queue_receive(condvar_queue *q, void *message, size_t size)
+{
+    pthread_mutex_lock(&q->mutex);
+    while (q->head == q->tail) {
+        q->receivers_waiting++;
+        pthread_cond_wait(&q->not_empty, &q->mutex);
+        q->receivers_waiting--;
+    }
+    memcpy(message, q->slots + q->tail++ % q->capacity * size, size);
+    bool wake = q->senders_waiting > 0;
+    pthread_mutex_unlock(&q->mutex);
+    if (wake) pthread_cond_signal(&q->not_full);
+}
+
+#define SUBJECT       condvar_ring
+#define NAME          "mutex+condvar"
+#define USES          "a ring under a pthread_mutex_t; signals after unlocking, if somebody waits"
+#define FLAGS         BENCH_CAN_SLEEP
+#define CHANNEL       condvar_queue
+#define OPEN(c, n)    condvar_queue_open(c, n, sizeof(MESSAGE))
+#define CLOSE(c)      condvar_queue_close(c)
+#define SEND(c, m)    condvar_queue_send(c, &(m), sizeof(m))
+#define RECEIVE(c, m) condvar_queue_receive(c, &(m), sizeof(m))
+#include "../loops/channel.h"
+
+typedef struct pipe_pair {
+    int ends[2];
+} pipe_pair;
+
+static bool pipe_send(const pipe_pair *p, const void *message, size_t size)
+{
+    return write(p->ends[1], message, size) == (ssize_t)size;
+}
+
+static bool pipe_receive(const pipe_pair *p, void *message, size_t size)
+{
+    return read(p->ends[0], message, size) == (ssize_t)size;
+}
+
+#define SUBJECT       pipe_channel
+#define NAME          "pipe"
+#define USES          "write and read of one message"
+#define FLAGS         BENCH_CAN_SLEEP
+#define CHANNEL       pipe_pair
+#define OPEN(c, n)    ((void)(n), pipe((c)->ends) == 0)
+#define CLOSE(c)      (close((c)->ends[0]), close((c)->ends[1]))
+#define SEND(c, m)    while (!pipe_send(c, &(m), sizeof(m))) {}
+#define RECEIVE(c, m) while (!pipe_receive(c, &(m), sizeof(m))) {}
+#include "../loops/channel.h"
+
+static const bench_subject *const subjects[] = {
+    &pthread_mutex_default,
+#if defined(PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP)
+    &pthread_mutex_adaptive,
+#endif
+    &spinlock, &condvar_number, BENCH_SIZES(condvar_ring), BENCH_SIZES(pipe_channel), NULL,
+};
+const bench_peer bench_peer_libc = { "libc", "", subjects };

@@ -1,3 +1,0 @@
-typedef struct FILE FILE;
-extern FILE *stderr;
-int fprintf(FILE *restrict, const char *restrict, ...);

@@ -2,13 +2,13 @@
 
 say() { printf '%s\n' "== $*"; }
 
-# install_missing COMMAND=PACKAGE...: installs the packages whose command (or file, if it has a slash) is not there.
+# install_missing COMMAND=PACKAGE...: installs the packages whose command (or file pattern, if it has a slash) is not there.
 install_missing() {
     missing=
     for pair in "$@"; do
         what=${pair%%=*}
         case $what in
-        */*) [ -e "$what" ] && continue ;;
+        */*) ls $what >/dev/null 2>&1 && continue ;; # unquoted: a pattern
         *) command -v "$what" >/dev/null 2>&1 && continue ;;
         esac
         missing="$missing ${pair#*=}"

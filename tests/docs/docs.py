@@ -178,9 +178,9 @@ def every_ordered_access_carries_a_label(name):
     text = (SOURCE / name).read_text()
     # Comments that are more than the rest of one line are prose: blank them, and keep the lines' numbers.
     text = re.sub(r"/\*(?:[^*]|\*(?!/))*\n(?:[^*]|\*(?!/))*\*/", lambda m: "\n" * m.group().count("\n"), text)
-    ordered = re.compile(r"\bcc_\w+_(acquire|release|acq_rel)\(&|\bcc_fence_full\(\)")
+    ordered = re.compile(r"\bcc_(load|store|exchange|cas|fetch)(_\w+)?_(acquire|release|acq_rel)\(|\bcc_fence_full\(\)")
     none("line %d: %s" % (number, line.strip()) for number, line in enumerate(text.splitlines(), 1)
-         if ordered.search(line) and not re.search(LABEL, line))
+         if ordered.search(without_comments(line)) and not re.search(LABEL, line))
 
 
 def programs():

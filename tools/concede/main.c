@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const tool_command_t *const commands[] = {
-    &concede_info, &concede_tune,
+    &concede_info, &concede_tune, &concede_report,
 #if defined(CONCEDE_WITH_BENCH)
     &concede_bench,
 #endif

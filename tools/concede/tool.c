@@ -1,8 +1,6 @@
 /* tool.c: see tool.h. */
 #include "tool.h"
 
-#include <concede/atomic.h>
-
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -178,6 +176,12 @@ void tool_help(const tool_command_t *command, FILE *out)
         putc('\n', out);
         tool_wrap(out, 0, command->text);
     }
+}
+
+void tool_command_line(int argc, char **argv, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "concede");
+    for (int i = 0; i < argc && used < size; i++) used += (size_t)snprintf(text + used, size - used, " %s", argv[i]);
 }
 
 bool tool_parse_duration(const char *text, double *ns)
@@ -418,12 +422,12 @@ void tool_progress_end(void)
     progress_shown = false;
 }
 
-static uint32_t interrupted; /* a word that other threads read too */
+static volatile sig_atomic_t interrupted;
 
 static void on_interrupt_(int signal_number)
 {
     (void)signal_number;
-    cc_store_relaxed(&interrupted, 1); /* relaxed: a flag that carries nothing */
+    interrupted = 1;
 }
 
 void tool_catch_interrupt(void)
@@ -437,15 +441,21 @@ void tool_catch_interrupt(void)
 
 bool tool_interrupted(void)
 {
-    return cc_load_relaxed(&interrupted) != 0;
+    return interrupted != 0;
+}
+
+int tool_write_error(FILE *out)
+{
+    errno = 0;
+    if (fflush(out) == 0 && !ferror(out)) return 0;
+    if (errno) return errno;
+    return write(fileno(out), "\n", 1) == 1 ? EIO : errno; /* it failed before: try again, to learn why */
 }
 
 int tool_finish(int code)
 {
     tool_progress_end();
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "concede: cannot write the output: %s\n", strerror(errno ? errno : EIO));
-        return 1;
-    }
-    return tool_interrupted() ? 130 : code;
+    int why = tool_write_error(stdout);
+    if (why) fprintf(stderr, "concede: cannot write the output: %s\n", strerror(why));
+    return why ? 1 : tool_interrupted() ? 130 : code;
 }

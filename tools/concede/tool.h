@@ -46,6 +46,8 @@ typedef struct tool_args {
     bool only_words;     /* after -- */
 } tool_args_t;
 int tool_next(tool_args_t *args);
+/* "concede NAME ...", as it was typed. */
+void tool_command_line(int argc, char **argv, char *text, size_t size);
 void tool_help(const tool_command_t *command, FILE *out);
 
 /* One line on stderr: "concede NAME: message". usage_error adds the way to the help and exits 2; die exits 1. */
@@ -88,6 +90,9 @@ void tool_progress_end(void);
 /* Ctrl-C: after tool_catch_interrupt() the first one only sets the flag, a second one ends the program. */
 void tool_catch_interrupt(void);
 bool tool_interrupted(void);
+
+/* Flushes; 0, or why something could not be written: an errno. */
+int tool_write_error(FILE *out);
 
 /* What main returns: flushes stdout and says so if that fails (a full disk); 130 after Ctrl-C. */
 int tool_finish(int code);

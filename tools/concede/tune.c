@@ -359,11 +359,8 @@ static int run(int argc, char **argv)
     choice_t choices[CHOICES];
     double weight = 1;
     bool json = false;
-    char command[256] = "concede tune";
-    for (int i = 1; i < argc; i++) {
-        size_t used = strlen(command);
-        snprintf(command + used, sizeof command - used, " %s", argv[i]);
-    }
+    char command[256];
+    tool_command_line(argc, argv, command, sizeof command);
     for (int c; (c = tool_next(&args)) != TOOL_END;) {
         if (c == TOOL_WORD) tool_usage_error(&concede_tune, "unexpected argument '%s'; waits go after --wait", args.value);
         if ((c == WAIT || c == WAITS_FILE) && profile.count) tool_usage_error(&concede_tune, "one --wait or --file, not more");

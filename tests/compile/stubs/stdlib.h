@@ -3,3 +3,4 @@ void *malloc(size_t);
 void *calloc(size_t, size_t);
 void *aligned_alloc(size_t, size_t);
 void free(void *);
+_Noreturn void abort(void);

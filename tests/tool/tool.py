@@ -1,0 +1,569 @@
+"""Holds the concede program to what its help, its manual page and its pages promise."""
+import html.parser
+import json
+import math
+import os
+import pathlib
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(SOURCE / "tests"), str(SOURCE / "tests/tool")]
+from checks import case, main, need, run, skip, tool  # noqa: E402
+from sample import results  # noqa: E402
+
+PROGRAM = os.environ["CONCEDE_PROGRAM"]
+
+
+def concede(*arguments, code=0, stdin=None, width=100, stdout=subprocess.PIPE):
+    """Runs the program; returns what it wrote to stdout and to stderr."""
+    done = subprocess.run([PROGRAM, *map(str, arguments)], input=stdin, text=True, stdout=stdout, stderr=subprocess.PIPE,
+                          env=dict(os.environ, COLUMNS=str(width)), timeout=300)
+    need(done.returncode == code, "concede %s: exit code %d, not %d\n%s%s" % (
+        " ".join(map(str, arguments)), done.returncode, code, done.stdout or "", done.stderr))
+    return done.stdout or "", done.stderr
+
+
+COMMANDS = re.findall(r"^  ([a-z]+) ", concede("--help")[0], flags=re.M)
+HAS_BENCH = "bench" in COMMANDS
+
+
+def option_table(command):
+    """The options of a command by its help: name -> (letter or "", value or "")."""
+    lines = concede(command, "--help", width=500)[0].splitlines()
+    found = (re.match(r"  (?:-(.), |    )--([a-z-]+)(?: ([A-Z][^ ]*))?  ", l) for l in lines)
+    return {m.group(2): (m.group(1) or "", m.group(3) or "") for m in found if m}
+
+
+def cpu_list():
+    return sorted(os.sched_getaffinity(0))
+
+
+# ---- options and errors ----
+
+@case
+def there_are_the_commands_that_the_manual_describes():
+    page = (SOURCE / "man/concede.1").read_text()
+    need({"info", "tune", "report"} <= set(COMMANDS), COMMANDS)
+    for command in COMMANDS:
+        need("\n.Ss concede %s\n" % command in page, command + " is not in the manual page")
+
+
+@case(each=COMMANDS)
+def every_option_is_in_the_manual(command):
+    page = (SOURCE / "man/concede.1").read_text()
+    part = page.split("\n.Ss concede %s\n" % command)[1]
+    part = re.split(r"^\.S[sh] ", part, flags=re.M)[0]
+    for name, (letter, value) in option_table(command).items():
+        if name == "help":
+            continue
+        pattern = r"^\.It (Fl %s %s, )?Fl -%s%s$" % (re.escape(letter), r"Ar \S+ " if value else "", name, r" Ar \S+" if value else "")
+        need(re.search(pattern, part, flags=re.M), "--%s is not described, or not so" % name)
+
+
+@case(each=COMMANDS)
+def help_fits_into_40_columns(command):
+    for arguments in ([command, "--help"], ["help", command], [command, "-h"]):
+        text, errors = concede(*arguments, width=40)
+        need(text.startswith("usage: concede " + command) and not errors, text + errors)
+        need("--help" in text, text)
+        for line in text.splitlines():
+            need(len(line) <= 40, "%d columns: %s" % (len(line), line))
+
+
+@case
+def version_is_that_of_the_header():
+    version = re.search(r'VERSION_STRING "(.*)"', (SOURCE / "include/concede/version.h").read_text()).group(1)
+    need(concede("--version")[0] == "concede %s\n" % version, concede("--version")[0])
+
+
+@case(each=[
+    "nonsense|unknown command 'nonsense' (see: concede --help)",
+    "inof|did you mean info?",
+    "--versoin|did you mean --version?",
+    "info --jsno|did you mean --json?",
+    "info -x|unknown option '-x' (see: concede info --help)",
+    "info --json=1|--json takes no value",
+    "info more|unexpected argument 'more'",
+    "tune --wait|'--wait' needs a value: WAIT",
+    "tune --wait soon|'soon' is no wait",
+    "tune --wait 3us..1us|'3us..1us' is no wait",
+    "tune --wait 1us,2us|a mix of waits needs shares",
+    "tune --wait 90%:1us|add up to 90 %",
+    "tune --wait 1us --wait 2us|not more",
+    "tune --prefer speed|--prefer is latency, balance or cpu",
+    "tune --prefer lat|did you mean latency?",
+    "report --seconds 0|--seconds takes a number from 1",
+    "report --from x --full|does not go with",
+    "report page.html|the file goes after -o",
+])
+def wrong_argument_gets_one_line_with_a_hint_and_exit_code_2(what):
+    arguments, message = what.split("|")
+    text, errors = concede(*arguments.split(), code=2)
+    need(text == "" and errors.count("\n") == 1 and errors.startswith("concede"), text + errors)
+    need(message in errors and "--help)" in errors, errors)
+
+
+@case
+def no_argument_at_all_gets_the_help_and_exit_code_2():
+    text, errors = concede(code=2)
+    need(text == "" and errors.startswith("usage: "), text + errors)
+
+
+@case(each=["info", "info --json", "info --help", "tune", "tune --json", "--version", "report --from SAMPLE -o -",
+            "report --from SAMPLE -o /dev/full"] + (["bench park.post -s 0.001 -r 1"] if HAS_BENCH else []))
+def full_disk_is_said_plainly(what):
+    if not os.path.exists("/dev/full"):
+        skip("no /dev/full")
+    with tempfile.TemporaryDirectory() as folder, open("/dev/full", "w") as full:
+        sample = pathlib.Path(folder, "sample.json")
+        sample.write_text(json.dumps(results()))
+        arguments = [str(sample) if a == "SAMPLE" else a for a in what.split()]
+        errors = concede(*arguments, code=1, stdout=subprocess.DEVNULL if "/dev/full" in arguments else full)[1]
+        need(errors.count("\n") == 1 and "No space left on device" in errors, errors)
+
+
+@case
+def output_that_cannot_be_written_is_said_before_measuring():
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        errors = concede("report", "-s", "60", "-o", folder + "/no/such/folder/page.html", code=1)[1]
+        need(time.monotonic() - started < 30, "it measured first")
+        need(errors.count("\n") == 1, errors)
+
+
+# ---- info ----
+
+COSTS = {"pause", "yield", "clock", "fence", "wake_none", "wake_call", "wake", "sleep_cpu", "round_trip"}
+
+
+@case
+def info_measures_every_cost_with_its_spread():
+    info = json.loads(concede("info", "--json")[0])
+    need(COSTS <= info["costs"].keys(), info["costs"].keys())
+    for name, cost in info["costs"].items():
+        need(0 < cost["p10"] <= cost["median"] <= cost["p90"] and cost["samples"] >= 1, "%s: %s" % (name, cost))
+    need(info["cpus"]["affinity"] == len(cpu_list()), info["cpus"])
+    need(1 <= info["cpus"]["usable"] <= info["cpus"]["affinity"] <= info["cpus"]["online"], info["cpus"])
+    need(("line" in info["costs"]) == (info["cpus"]["usable"] > 1), "a cache line needs two CPUs")
+    need(info["membarrier"] == ("membarrier" in info["costs"]), info["membarrier"])
+    need(info["library"]["cpus"] == info["cpus"]["usable"], info["library"])
+
+
+@case
+def info_on_one_cpu_says_why_and_does_not_hang():
+    one = cpu_list()[-1]
+    info = json.loads(run(tool("taskset"), "-c", one, PROGRAM, "info", "--json"))
+    need(info["cpus"]["usable"] == 1 and info["cpus"]["affinity_list"] == str(one), info["cpus"])
+    need(COSTS <= info["costs"].keys() and "line" not in info["costs"] and info["lines"] == [], info["costs"].keys())
+    text = run(tool("taskset"), "-c", one, PROGRAM, "info")
+    need("One usable CPU" in text, text)
+    if len(cpu_list()) > 1:
+        need("affinity allows CPU %d" % one in text and info["cpus"]["limited_by"] == "affinity", text)
+
+
+@case(each=["info", "tune", "tune --wait exp:20us", "report --from SAMPLE -o /dev/null"])
+def output_fits_into_40_columns(what):
+    with tempfile.TemporaryDirectory() as folder:
+        sample = pathlib.Path(folder, "sample.json")
+        sample.write_text(json.dumps(results()))
+        text = concede(*[str(sample) if a == "SAMPLE" else a for a in what.split()], width=40)[0]
+    text = text.split("\n/* concede ")[0]  # the snippet is code: its lines are as long as they are
+    need(text.count("\n") > 10, text)
+    for line in text.splitlines():
+        need(len(line) <= 40, "%d columns: %s" % (len(line), line))
+
+
+# ---- the terminal ----
+
+def on_terminal(arguments, interrupt_at=None, columns=40):
+    """Runs the program with both outputs on a terminal of its own; interrupts once it has shown this pattern."""
+    master, slave = pty.openpty()
+    import fcntl
+    import struct
+    import termios
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
+    child = subprocess.Popen([PROGRAM, *arguments], stdin=slave, stdout=slave, stderr=slave, env=dict(environment, TERM="xterm"),
+                             start_new_session=True)
+    os.close(slave)
+    shown, end = b"", time.monotonic() + 300
+    while time.monotonic() < end:
+        try:
+            if select.select([master], [], [], 1)[0]:
+                part = os.read(master, 65536)
+                if not part:
+                    break
+                shown += part
+        except OSError:  # the other end is closed
+            break
+        if interrupt_at and re.search(interrupt_at, shown):
+            child.send_signal(signal.SIGINT)
+            interrupt_at = None
+    child.wait(timeout=60)
+    os.close(master)
+    return child.returncode, shown.decode(errors="replace").replace("\r\n", "\n")
+
+
+def left_on_screen(shown):
+    """What a terminal still shows after carriage returns, erased lines and styles."""
+    lines = []
+    for line in shown.split("\n"):
+        line = re.sub(r"^.*\r\x1b\[K", "", line)
+        lines.append(re.sub(r"\x1b\[\d*m", "", line))
+    return "\n".join(lines)
+
+
+@case
+def progress_is_for_a_terminal_and_is_wiped():
+    code, shown = on_terminal(["info"])
+    need(code == 0, shown)
+    need("\r\x1b[Kwake-ups" in shown, "no progress was shown: %r" % shown)
+    need("wake-ups" not in left_on_screen(shown), left_on_screen(shown))
+    need(max(map(len, left_on_screen(shown).split("\n"))) <= 40, left_on_screen(shown))
+    text, errors = concede("info")
+    need(errors == "" and "\x1b" not in text and "\r" not in text, repr(text + errors))
+
+
+@case
+def interrupt_prints_what_was_measured_and_leaves_the_terminal_clean():
+    code, shown = on_terminal(["info"], interrupt_at=rb"\x1b\[Kcalls")
+    screen = left_on_screen(shown)
+    need(code == 130, "exit code %d\n%s" % (code, shown))
+    need("median" in screen and "pause" in screen, screen)
+    need("calls" not in screen.replace("system calls", ""), screen)
+
+
+# ---- tune ----
+
+@case
+def tune_sleeps_at_once_for_long_waits_and_spins_through_short_ones():
+    if len(cpu_list()) < 2:
+        skip("spinning needs two CPUs")
+    choice = json.loads(concede("tune", "--wait", "1s", "--json")[0])
+    need(choice["snooze_iters"] == 0, choice["snooze_iters"])
+    choice = json.loads(concede("tune", "--wait", "200ns", "--json")[0])
+    chosen = choice["choices"][choice["snooze_iters"]]
+    need(chosen["spin_ns"] >= 200 and chosen["caught"] == 1, chosen)
+    need(choice["break_even_ns"] > 200, choice["break_even_ns"])
+
+
+@case
+def tune_gives_latency_and_cpu_their_due():
+    if len(cpu_list()) < 2:
+        skip("spinning needs two CPUs")
+    spins = [json.loads(concede("tune", "--wait", "exp:60us", "-p", what, "--json")[0])["snooze_iters"] for what in ("latency", "cpu")]
+    need(spins[0] > spins[1], "%d for latency, %d for CPU time" % tuple(spins))
+
+
+@case
+def tune_predicts_by_its_model():
+    tuned = json.loads(concede("tune", "--wait", "75%:1us,25%:1ms", "--json")[0])
+    costs = {k: v["median"] for k, v in tuned["machine"]["costs"].items()}
+    if "choices" not in tuned:
+        skip("one CPU: no choices")
+    for choice in tuned["choices"]:
+        n = choice["snooze_iters"]
+        spin = (2 ** min(n, 7) - 1) * costs["pause"] + max(n - 7, 0) * costs["yield"]
+        need(math.isclose(choice["spin_ns"], spin, rel_tol=1e-9, abs_tol=1e-9), "%s, not %g" % (choice, spin))
+        asleep = spin + costs["sleep_cpu"] + costs["wake_call"]
+        cpu = .75 * (1e3 if spin >= 1e3 else asleep) + .25 * asleep
+        need(math.isclose(choice["cpu_ns"], cpu, rel_tol=1e-6), "%s, not %g" % (choice, cpu))
+        need(choice["caught"] == (.75 if spin >= 1e3 else 0), choice)
+
+
+@case
+def tune_reads_a_file_like_an_option():
+    text = "# waits\n 1us\n\n1000\n1000 ns # the same\n0.003 ms\n"
+    waits = json.loads(concede("tune", "--file", "-", "--json", stdin=text)[0])["waits"]
+    need(waits["count"] == 4 and waits["median_ns"] == 1000 and waits["max_ns"] == 3000, waits)
+    errors = concede("tune", "--file", "-", stdin="1us\nsoon\n", code=1)[1]
+    need("line 2: 'soon' is no time" in errors, errors)
+    need("holds no wait times" in concede("tune", "--file", "-", stdin="# none\n", code=1)[1], "an empty file")
+    need("No such file" in concede("tune", "--file", "/no/such/file", code=1)[1], "a missing file")
+
+
+@case(each=["200ns", "1s", "none"])
+def snippet_of_tune_compiles(wait):
+    if not (SOURCE / "include/concede/channel.h").exists():
+        skip("no channel yet")
+    text = concede("tune", *([] if wait == "none" else ["--wait", wait]))[0]
+    snippet = text[text.index("/* concede tune"):]
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder, "snippet.c")
+        source.write_text("#include <concede/concede.h>\nint main(void)\n{\n%s    return options.capacity != 1024%s;\n}\n" % (
+            snippet, " || steps.spin_limit > 20" if "steps" in snippet else ""))
+        run(os.environ.get("CC", "cc"), "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-fsyntax-only",
+            "-I", SOURCE / "include", source)
+
+
+@case
+def tune_on_one_cpu_leaves_it_to_the_default():
+    text = run(tool("taskset"), "-c", cpu_list()[0], PROGRAM, "tune", "--wait", "1us")
+    need("one usable CPU" in text and "CC_SNOOZE_ADAPTIVE" in text, text)
+
+
+# ---- report ----
+
+class Page(html.parser.HTMLParser):
+    """A page as a tree of dicts: tag, attributes, children, text."""
+    VOID = {"meta", "link", "br", "img", "hr", "input"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.root = {"tag": "", "attributes": {}, "children": [], "text": ""}
+        self.open = [self.root]
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        node = {"tag": tag, "attributes": dict(attributes), "children": [], "text": ""}
+        self.open[-1]["children"].append(node)
+        if tag not in self.VOID:
+            self.open.append(node)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in self.VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        while len(self.open) > 1 and self.open.pop()["tag"] != tag:
+            pass
+
+    def handle_data(self, text):
+        self.open[-1]["text"] += text
+
+
+def walk(node):
+    yield node
+    for child in node["children"]:
+        yield from walk(child)
+
+
+def find(node, tag=None, **attributes):
+    return [n for n in walk(node) if (tag is None or n["tag"] == tag)
+            and all(n["attributes"].get(k.replace("_", "-")) == v for k, v in attributes.items())]
+
+
+def text_of(node):
+    return node["text"] + "".join(map(text_of, node["children"]))
+
+
+def draw(folder, data):
+    source, page = pathlib.Path(folder, "results.json"), pathlib.Path(folder, "page.html")
+    source.write_text(json.dumps(data))
+    return page, concede("report", "--from", source, "-o", page)[0]
+
+
+@case
+def page_needs_nothing_from_outside():
+    with tempfile.TemporaryDirectory() as folder:
+        text = draw(folder, results())[0].read_text()
+    outside = set(re.findall(r"(?:https?:)?//[a-z][\w.-]+\.[a-z]{2,}[^'\"\s]*", text)) - {"http://www.w3.org/2000/svg"}
+    need(not outside, outside)
+    for node in walk(Page(text).root):
+        for key in ("src", "href"):
+            value = node["attributes"].get(key)
+            need(value is None or value.startswith(("#", "data:")), "%s=%s" % (key, value))
+
+
+@case
+def page_holds_the_results_as_they_are():
+    nasty = results(5)
+    nasty["machine"]["cpu"] = "</script><b>\"\\ \u00b5 \u2028 \U0001f40c &amp;"
+    with tempfile.TemporaryDirectory() as folder:
+        page, _ = draw(folder, nasty)
+        data = json.loads(text_of(find(Page(page.read_text()).root, "script", id="data")[0]))
+        need(data["bench"] == nasty, "what is in the page is not what was given")
+        saved = pathlib.Path(folder, "saved.json")  # what the page's button saves draws the same page again
+        saved.write_text(json.dumps(data))
+        concede("report", "--from", saved, "-o", folder + "/again.html")
+        need(pathlib.Path(folder, "again.html").read_text() == page.read_text(), "a saved page draws another one")
+
+
+@case(each=["{|line 1", "[1, 2]|holds no results", '{"a": 1}|holds no results', '{"concede_bench": 1,\n"runs": [}|line 2', "|no value"])
+def results_that_are_none_are_said_plainly(what):
+    text, message = what.split("|")
+    errors = concede("report", "--from", "-", "-o", "/dev/null", stdin=text, code=1)[1]
+    need(errors.count("\n") == 1 and message in errors, errors)
+
+
+@case
+def summary_says_ahead_behind_and_even():
+    data = results()
+    data["runs"] = data["runs"][:1]
+    run_of = data["runs"][0]
+    run_of["results"] = run_of["results"][0:1] + run_of["results"][2:3]
+    for ours, other, better, word in ((9, 3, "higher", "ahead"), (9, 3, "lower", "behind"), (3, 9, "lower", "ahead"), (3, 3.1, "lower", "even")):
+        for result, middle in zip(run_of["results"], (ours, other)):
+            result["metrics"]["rate"] = {"unit": "M/s", "better": better, "median": middle, "q1": middle - .2, "q3": middle + .2, "samples": [middle]}
+        with tempfile.TemporaryDirectory() as folder:
+            text = draw(folder, data)[1]
+        need(re.search(r"cas\.fetch_mul .*\b%s$" % word, text, flags=re.M), "no '%s' in\n%s" % (word, text))
+
+
+def browser(page, folder, *flags):
+    program = tool("chromium")
+    done = subprocess.run([program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+                           "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+                           "--user-data-dir=" + folder + "/profile", "--enable-logging=stderr", "--virtual-time-budget=3000",
+                           *flags, "--dump-dom", "file://%s" % page], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+    console = [l for l in done.stderr.splitlines() if "CONSOLE" in l]
+    need(not console, "\n".join(console))
+    return Page(done.stdout).root
+
+
+def close(a, b):
+    return math.isclose(float(a), float(b), rel_tol=1e-9, abs_tol=1e-12)
+
+
+@case(each=["1200x900", "360x700"])
+def charts_in_the_browser_hold_the_data(window):
+    data = results(7)
+    with tempfile.TemporaryDirectory() as folder:
+        page, _ = draw(folder, data)
+        root = browser(page, folder, "--window-size=" + window.replace("x", ","))
+    need(find(root, "html")[0]["attributes"].get("data-drawn"), "the script did not come to its end")
+    charts = {}
+    for figure in find(root, "figure"):
+        svgs = find(figure, "svg", role="img")
+        need(len(svgs) == 1, "a figure without a chart")
+        need(len(find(figure, "table")) >= 1, "a figure without a table")
+        charts.setdefault(svgs[0]["attributes"]["aria-label"], []).append(figure)
+    for run_of in data["runs"]:
+        keys = {k for r in run_of["results"] for k in r["metrics"]} - {"p50", "p99", "p999", "worst"} | {run_of["primary"]}
+        titles = {"rate": "throughput", "ns": "time of one", "jain": "fairness among threads", "retries": "retries for each success",
+                  "cpu": "CPU time for each operation", "p50": "median", "p99": "99th percentile"}
+        for key in keys:
+            figures = charts.get("%s: %s" % (run_of["title"], titles[key]), [])
+            need(figures, "no chart of %s, %s" % (run_of["workload"], key))
+            marks = [m for f in figures for m in walk(f) if "data-value" in m["attributes"]]
+            for result in run_of["results"]:
+                if key not in result["metrics"]:
+                    continue
+                value = result["metrics"][key]["median"]
+                need(any(m["attributes"]["data-name"] == result["name"] and close(m["attributes"]["data-value"], value) for m in marks),
+                     "%s, %s: %s = %s is not in the chart" % (run_of["workload"], key, result["name"], value))
+            command = " ".join(text_of(c) for f in figures for c in find(f, "code"))
+            need("concede bench %s" % run_of["workload"] in command, "no command: %s" % command)
+        if any("latency" in r for r in run_of["results"]):
+            marks = [m["attributes"] for f in charts.get(run_of["title"] + ": latency", []) for m in walk(f) if "data-value" in m["attributes"]]
+            for result in run_of["results"]:
+                for share, ns in result["latency"]["quantiles"]:
+                    if .5 <= share <= .999:
+                        need(any(m["data-name"] == result["name"] and close(m["data-x"], share) and close(m["data-value"], ns) for m in marks),
+                             "%s: the %g quantile of %s is not in the chart" % (run_of["workload"], share, result["name"]))
+
+
+@case
+def marks_stand_where_their_values_belong():
+    with tempfile.TemporaryDirectory() as folder:
+        page, _ = draw(folder, results(11))
+        root = browser(page, folder, "--window-size=1200,900")
+    checked = 0
+    for figure in find(root, "figure"):
+        for tag, place, sign in (("circle", "cy", -1), ("rect", "width", 1)):
+            marks = [m["attributes"] for m in find(figure, tag) if "data-value" in m["attributes"] and ("data-x" in m["attributes"] or tag == "rect")]
+            if tag == "rect" and any(m["data-name"].startswith("step ") for m in marks):
+                place = "height"
+            marks.sort(key=lambda m: float(m["data-value"]))
+            for low, high in zip(marks, marks[1:]):
+                need((float(high[place]) - float(low[place])) * sign >= -.11, "%s is drawn beyond %s" % (low, high))
+                checked += 1
+    need(checked > 500, "only %d pairs" % checked)
+
+
+@case
+def report_measures_draws_and_can_be_interrupted():
+    if not HAS_BENCH:
+        skip("built without the benchmarks")
+    with tempfile.TemporaryDirectory() as folder:
+        page = pathlib.Path(folder, "page.html")
+        code, shown = on_terminal(["report", "-o", str(page), "-s", "60"], interrupt_at=rb"s left[\s\S]*lock")
+        need(code == 130 and str(page.name) in left_on_screen(shown), shown)
+        need("s left" not in left_on_screen(shown), left_on_screen(shown))
+        data = json.loads(text_of(find(Page(page.read_text()).root, "script", id="data")[0]))
+        need(data["bench"]["interrupted"] and data["bench"]["runs"], "nothing measured")
+        need(COSTS <= data["machine"]["costs"].keys() and len(data["progression"]) > 8, data.keys())
+
+
+# ---- completion ----
+
+def bash_completion(*words):
+    script = ('source "$1"; shift; PATH=$1:$PATH; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _concede; printf "%s\\n" "${COMPREPLY[@]}"')
+    return run(tool("bash"), "--norc", "-c", script, "bash", SOURCE / "tools/concede/completion/concede.bash",
+               pathlib.Path(PROGRAM).parent, "concede", *words).split()
+
+
+@case(each=COMMANDS)
+def bash_completes_every_option(command):
+    need(set(bash_completion(command, "--")) == {"--" + name for name in option_table(command)}, bash_completion(command, "--"))
+
+
+@case
+def bash_completes_commands_and_values():
+    need(set(bash_completion("")) == {*COMMANDS, "--help", "--version"}, bash_completion(""))
+    need(bash_completion("re") == ["report"], bash_completion("re"))
+    for words in (["tune", "--prefer", ""], ["tune", "-p", ""], ["tune", "--prefer", "=", ""], ["tune", "--prefer", "="]):
+        need(set(bash_completion(*words)) == {"latency", "balance", "cpu"}, "%s: %s" % (words, bash_completion(*words)))
+    need(bash_completion("tune", "--wait", "") == [], "a wait cannot be known")
+    here = str(SOURCE / "tools/concede/main")
+    need(bash_completion("report", "--from", here) == [here + ".c"], bash_completion("report", "--from", here))
+
+
+def zsh_completion(line):
+    """What zsh lists after a line and a tab, in an interactive shell on a terminal."""
+    program = tool("zsh")
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, ".zshrc").write_text(
+            "PROMPT='ready> '\nfpath=(%s $fpath)\nautoload -U compinit && compinit -u -d %s/dump\nPATH=%s:$PATH\nLISTMAX=1000\n"
+            % (SOURCE / "tools/concede/completion", folder, pathlib.Path(PROGRAM).parent))
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.environ.update(ZDOTDIR=folder, TERM="xterm", COLUMNS="200", LINES="60")
+            os.execv(program, [program, "-i", "-d"])
+        shown = b""
+
+        def wait(pattern, seconds):
+            nonlocal shown
+            end = time.monotonic() + seconds
+            while time.monotonic() < end and not re.search(pattern, shown):
+                if select.select([terminal], [], [], .1)[0]:
+                    try:
+                        shown += os.read(terminal, 65536)
+                    except OSError:
+                        return
+
+        wait(rb"ready> ", 20)
+        shown = b""
+        os.write(terminal, line.encode() + b"\t")
+        wait(rb"\x1b\[\d*A", 10)  # it goes back up to the line when the list is done
+        os.close(terminal)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    return re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown.decode(errors="replace"))
+
+
+@case(each=COMMANDS)
+def zsh_completes_every_option(command):
+    listed = zsh_completion("concede %s --" % command)
+    for name in option_table(command):
+        need("--" + name in listed, "--%s is not in\n%s" % (name, listed))
+
+
+@case
+def zsh_completes_commands_and_values():
+    listed = zsh_completion("concede ")
+    for command in COMMANDS:
+        need(command in listed, listed)
+    listed = zsh_completion("concede tune --prefer ")
+    need("latency" in listed and "balance" in listed, listed)
+
+
+main(jobs=1)  # what measures wants the machine for itself

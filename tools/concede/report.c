@@ -1,0 +1,325 @@
+/* report.c: `concede report`: measures, and writes one HTML page that holds the results, the charts and nothing else.
+ *
+ * The page (report.html, built into the program) draws everything from one JSON object in it:
+ *   concede_report, version, date, command
+ *   machine       what `concede info --json` says; absent if the results come from a file without it
+ *   probes        the names of machine.costs
+ *   progression   the steps of a wait: does (spin, yield, sleep), pauses, ns, since
+ *   bench         the results as `concede bench --json` writes them; see bench/bench.h */
+#include "machine.h"
+#include "tool.h"
+
+#include <concede/backoff.h>
+#include <concede/version.h>
+
+#if defined(CONCEDE_WITH_BENCH)
+#include "bench.h"
+#endif
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+extern const unsigned char concede_report_page[]; /* report.html */
+
+enum { OUTPUT, FROM, SECONDS, FULL };
+static const tool_option_t options[] = {
+    { 'o', "output", "FILE", "where to write the page: report.html, or - for standard output" },
+    { 0, "from", "FILE", "draw the results that `concede bench --json` wrote, or that a page saved, instead of measuring" },
+    { 's', "seconds", "N", "measure for about so long (20)" },
+    { 0, "full", NULL, "measure as `concede bench` does, with all thread counts; takes minutes" },
+    { 0, NULL, NULL, NULL },
+};
+
+/* ---- the parts of the JSON ---- */
+
+static void write_step(json_writer_t *w, const char *does, uint32_t pauses, double ns, double *since)
+{
+    *since += ns;
+    json_open(w, NULL, '{');
+    json_string(w, "does", does);
+    if (pauses) json_integer(w, "pauses", pauses);
+    json_number(w, "ns", ns);
+    json_number(w, "since", *since);
+    json_close(w);
+}
+
+/* The steps that a wait with the default backoff takes, by the library's own code. */
+static void write_progression(json_writer_t *w, double pause, double yield, double wake)
+{
+    cc_backoff_t b = CC_SNOOZE_INIT;
+    double since = 0;
+    json_open(w, "progression", '[');
+    for (; b.yields == 0; cc_backoff_advance_(&b)) write_step(w, "spin", b.current, b.current * pause, &since);
+    for (uint32_t i = 0; i < b.yield_limit; i++) write_step(w, "yield", 0, yield, &since);
+    if (isfinite(wake)) write_step(w, "sleep", 0, wake, &since);
+    json_close(w);
+}
+
+static void write_head(json_writer_t *w, const char *command)
+{
+    char date[32];
+    time_t now = time(NULL);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    json_open(w, NULL, '{');
+    json_integer(w, "concede_report", 1);
+    json_string(w, "version", CC_VERSION_STRING);
+    json_string(w, "date", date);
+    json_string(w, "command", command);
+    json_open(w, "probes", '[');
+    for (int i = 0; i < MACHINE_PROBES; i++) {
+        json_open(w, NULL, '{');
+        json_string(w, "key", machine_probes[i].key);
+        json_string(w, "name", machine_probes[i].name);
+        json_string(w, "what", machine_probes[i].what);
+        json_close(w);
+    }
+    json_close(w);
+}
+
+/* ---- the summary on the terminal ---- */
+
+typedef struct side {
+    const char *name, *unit;
+    double median, q1, q3;
+} side_t;
+
+/* The best result of a run, among ours or among the others. */
+static bool best_side(const json_t *run, bool ours, side_t *best)
+{
+    char path[64];
+    bool found = false;
+    snprintf(path, sizeof path, "metrics.%.40s", json_get_string(run, "primary", ""));
+    const json_t *results = json_get(run, "results");
+    for (const json_t *r = results ? results->child : NULL; r; r = r->next) {
+        const json_t *m = json_get(r, path);
+        double median = json_get_number(m, "median", NAN);
+        if (json_get_bool(r, "ours", false) != ours || !isfinite(median)) continue;
+        bool higher = strcmp(json_get_string(m, "better", "higher"), "higher") == 0;
+        if (found && (higher ? median <= best->median : median >= best->median)) continue;
+        *best = (side_t){ json_get_string(r, "name", "?"), json_get_string(m, "unit", ""), median,
+                          json_get_number(m, "q1", median), json_get_number(m, "q3", median) };
+        found = true;
+    }
+    return found;
+}
+
+static bool higher_is_better(const json_t *run)
+{
+    char path[64];
+    const json_t *results = json_get(run, "results");
+    snprintf(path, sizeof path, "metrics.%.40s", json_get_string(run, "primary", ""));
+    return results && results->child && strcmp(json_get_string(json_get(results->child, path), "better", "higher"), "higher") == 0;
+}
+
+static const char *figure(double value, const char *unit)
+{
+    static char text[4][48];
+    static int next;
+    if (strcmp(unit, "ns") == 0) return tool_duration(value);
+    char *t = text[next++ % 4];
+    snprintf(t, sizeof text[0], "%s %s", tool_count(value), unit);
+    return t;
+}
+
+static void print_summary(const json_t *bench)
+{
+    static const char *const heads[] = { "<workload", ">threads", ">concede", ">best other", "<", ">ratio", "<" };
+    const json_t *runs = json_get(bench, "runs");
+    tool_table_t *table = tool_table(7, heads);
+    size_t shown = 0;
+    for (const json_t *run = runs ? runs->child : NULL; run; run = run->next) {
+        side_t ours, other;
+        if (!best_side(run, true, &ours) || !best_side(run, false, &other)) continue;
+        bool higher = higher_is_better(run);
+        bool even = ours.q1 <= other.q3 && other.q1 <= ours.q3;
+        double ratio = higher ? ours.median / other.median : other.median / ours.median, interval = json_get_number(run, "parameters.interval_us", 0);
+        tool_cell(table, "%s%s%s", json_get_string(run, "workload", "?"), interval > 0 ? ", each " : "",
+                  interval > 0 ? tool_duration(interval * 1e3) : "");
+        tool_cell(table, "%.0f", json_get_number(run, "parameters.threads", NAN));
+        tool_cell(table, "%s", figure(ours.median, ours.unit));
+        tool_cell(table, "%s", figure(other.median, other.unit));
+        tool_cell(table, "%s", other.name);
+        tool_cell(table, "%.2f", ratio);
+        tool_cell(table, "%s", even ? "even" : ratio > 1 ? "ahead" : "behind");
+        shown++;
+    }
+    if (shown == 0) {
+        tool_wrap(stdout, 0, "Nothing was compared.");
+        tool_table_print(table, stdout, 0);
+        return;
+    }
+    tool_table_print(table, stdout, 0);
+    putchar('\n');
+    tool_wrap(stdout, 0, "A ratio above 1 is in favour of concede; even: the middle halves of the rounds overlap.");
+}
+
+/* ---- the page ---- */
+
+/* The file as it is written: kept whole or not at all, except for what is no regular file. */
+typedef struct output {
+    const char *path;
+    FILE *file;
+} output_t;
+
+static void open_output(output_t *o, const char *path)
+{
+    o->path = path;
+    o->file = strcmp(path, "-") == 0 ? stdout : fopen(path, "wb");
+    if (!o->file) tool_die("cannot write %s: %s", path, strerror(errno));
+}
+
+static void close_output(output_t *o)
+{
+    struct stat status;
+    bool regular = fstat(fileno(o->file), &status) == 0 && S_ISREG(status.st_mode);
+    int why = tool_write_error(o->file);
+    if (o->file != stdout && fclose(o->file) != 0 && !why) why = errno;
+    if (!why) return;
+    if (regular && o->file != stdout) remove(o->path);
+    tool_die("cannot write %s: %s", o->file == stdout ? "the output" : o->path, strerror(why));
+}
+
+static void write_page(FILE *out, const char *json)
+{
+    static const char mark[] = "@DATA@";
+    const char *page = (const char *)concede_report_page, *at = strstr(page, mark);
+    if (!at) tool_die("the page has no place for the data");
+    fwrite(page, 1, (size_t)(at - page), out);
+    fputs(json, out);
+    fputs(at + sizeof mark - 1, out);
+}
+
+/* ---- measuring and reading ---- */
+
+static char *text_of(FILE *stream, char **text)
+{
+    if (fclose(stream) != 0) tool_need(NULL);
+    return *text;
+}
+
+static char *measured(const char *command, double seconds, bool full)
+{
+#if defined(CONCEDE_WITH_BENCH)
+    static machine_t machine;
+    static bench_report report;
+    char error[256] = "", *text = NULL, *bench_text = NULL;
+    size_t size;
+    machine_describe(&machine);
+    machine_measure(&machine);
+    bench_options how = {
+        .families = (1u << BENCH_FAMILIES) - 1, .total = full ? 0 : seconds, .quick = !full, .repeats = full ? 0 : 5,
+        .progress = tool_progress, .interrupted = tool_interrupted,
+    };
+    bool good = bench_measure(&report, &how, error, sizeof error);
+    tool_progress_end();
+    if (!good) tool_die("cannot measure: %s", error);
+    snprintf(report.command, sizeof report.command, "%s", command);
+    FILE *stream = tool_need(open_memstream(&bench_text, &size));
+    bench_json_write(stream, &report);
+    text_of(stream, &bench_text);
+    json_t *bench = json_parse(bench_text, error, sizeof error);
+    if (!bench) tool_die("the results are no JSON: %s", error);
+    stream = tool_need(open_memstream(&text, &size));
+    json_writer_t w = { .out = stream, .compact = true };
+    write_head(&w, command);
+    json_open(&w, "machine", '{');
+    machine_write_json(&machine, &w);
+    json_close(&w);
+    if (machine.cost[MACHINE_PAUSE].samples && machine.cost[MACHINE_YIELD].samples)
+        write_progression(&w, machine.cost[MACHINE_PAUSE].median, machine.cost[MACHINE_YIELD].median,
+                          machine.cost[MACHINE_WAKE].samples ? machine.cost[MACHINE_WAKE].median : NAN);
+    json_write(&w, "bench", bench);
+    json_close(&w);
+    json_free(bench);
+    free(bench_text);
+    bench_report_free(&report);
+    return text_of(stream, &text);
+#else
+    (void)command, (void)seconds, (void)full;
+    return NULL;
+#endif
+}
+
+static char *read_from(const char *path, const char *command)
+{
+    char error[256], *text = NULL;
+    size_t size;
+    json_t *root = json_parse_file(path, error, sizeof error);
+    if (!root) tool_die("cannot read %s: %s", path, error);
+    FILE *stream = tool_need(open_memstream(&text, &size));
+    json_writer_t w = { .out = stream, .compact = true };
+    if (json_get_number(root, "concede_report", 0) == 1) {
+        json_write(&w, NULL, root);
+    } else if (json_get_number(root, "concede_bench", 0) == 1) {
+        write_head(&w, command);
+        double pause = json_get_number(root, "machine.pause_ns", NAN), yield = json_get_number(root, "machine.yield_ns", NAN);
+        if (isfinite(pause) && isfinite(yield)) write_progression(&w, pause, yield, NAN);
+        json_write(&w, "bench", root);
+        json_close(&w);
+    } else tool_die("%s holds no results of concede", path);
+    json_free(root);
+    return text_of(stream, &text);
+}
+
+static int run(int argc, char **argv)
+{
+    tool_args_t args = { .command = &concede_report, .argc = argc, .argv = argv };
+    const char *path = "report.html", *from = NULL;
+    double seconds = 20;
+    bool full = false, timed = false;
+    char command[256], error[256];
+    tool_command_line(argc, argv, command, sizeof command);
+    for (int c; (c = tool_next(&args)) != TOOL_END;) {
+        char *end;
+        switch (c) {
+        case OUTPUT: path = args.value; break;
+        case FROM: from = args.value; break;
+        case SECONDS:
+            seconds = strtod(args.value, &end);
+            timed = true;
+            if (end == args.value || *end || !(seconds >= 1 && seconds <= 86400))
+                tool_usage_error(&concede_report, "--seconds takes a number from 1 to 86400, not '%s'", args.value);
+            break;
+        case FULL: full = true; break;
+        default: tool_usage_error(&concede_report, "unexpected argument '%s'; the file goes after -o", args.value);
+        }
+    }
+    if (from && (timed || full)) tool_usage_error(&concede_report, "--from draws what is there; it does not go with --seconds or --full");
+    if (timed && full) tool_usage_error(&concede_report, "--full takes the time it needs; it does not go with --seconds");
+#if !defined(CONCEDE_WITH_BENCH)
+    if (!from) tool_die("this program was built without the benchmarks; use --from FILE");
+#endif
+    output_t out;
+    char *json;
+    if (from) {
+        json = read_from(from, command);
+        open_output(&out, path);
+    } else {
+        open_output(&out, path); /* before measuring, so that a wrong name costs no time */
+        tool_catch_interrupt();
+        json = measured(command, seconds, full);
+    }
+    write_page(out.file, json);
+    close_output(&out);
+    json_t *root = json_parse(json, error, sizeof error);
+    free(json);
+    if (out.file != stdout && root) {
+        print_summary(json_get(root, "bench"));
+        putchar('\n');
+        printf("%s%s%s\n", tool_bold(), path, tool_plain());
+    }
+    json_free(root);
+    return 0;
+}
+
+const tool_command_t concede_report = {
+    "report", "[OPTION]...",
+    "Measure and draw: one HTML page with all charts and tables.",
+    "The page needs no network and no other file. It shows what this machine is, what waiting costs on it, how a wait goes "
+    "on, and concede beside what else is installed: throughput, latency, fairness, CPU time.",
+    options, run,
+};

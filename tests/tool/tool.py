@@ -408,6 +408,20 @@ def summary_says_ahead_behind_and_even():
         need(re.search(r"cas\.fetch_mul .*\b%s$" % word, text, flags=re.M), "no '%s' in\n%s" % (word, text))
 
 
+@case
+def summary_compares_sleepers_with_sleepers():
+    data = results()
+    data["runs"] = [next(r for r in data["runs"] if r["workload"] == "lock.tight")]
+    for rank, result in enumerate(data["runs"][0]["results"]):
+        middle = 10 - rank
+        result["metrics"] = {"rate": {"unit": "M/s", "better": "higher", "median": middle, "q1": middle, "q3": middle, "samples": [middle]}}
+        result["can_sleep"] = rank in (0, 4, 5)
+    names = [r["name"] for r in data["runs"][0]["results"]]
+    with tempfile.TemporaryDirectory() as folder:
+        text = draw(folder, data)[1]
+    need(names[4] in text and names[1] not in text and "1.67" in text, text)
+
+
 def browser(page, folder, *flags):
     program = tool("chromium")
     done = subprocess.run([program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -477,6 +491,35 @@ def marks_stand_where_their_values_belong():
                 need((float(high[place]) - float(low[place])) * sign >= -.11, "%s is drawn beyond %s" % (low, high))
                 checked += 1
     need(checked > 500, "only %d pairs" % checked)
+
+
+@case
+def pointing_at_a_chart_shows_its_values():
+    data = results(13)
+    script = """<script>addEventListener('load', () => setTimeout(() => {
+        for (const svg of document.querySelectorAll('figure svg[role=img]')) {
+            const mark = svg.querySelector('[data-value]'), box = mark.getBoundingClientRect();
+            svg.dispatchEvent(new PointerEvent('pointermove', { clientX: box.x + box.width / 2, clientY: box.y + box.height / 2 }));
+            svg.setAttribute('data-told', svg.parentNode.querySelector('.tip:not([hidden])')?.textContent || '');
+            svg.dispatchEvent(new PointerEvent('pointerleave'));
+            if (!svg.parentNode.querySelector('.tip').hidden) throw new Error('the values stay');
+        }
+    }, 500));</script>"""
+    with tempfile.TemporaryDirectory() as folder:
+        page, _ = draw(folder, data)
+        page.write_text(page.read_text().replace("</body>", script + "</body>"))
+        root = browser(page, folder, "--window-size=1200,900")
+    charts = [f for f in find(root, "svg", role="img")]
+    need(len(charts) > 20, len(charts))
+    for chart in charts:
+        told, mark = chart["attributes"].get("data-told", ""), next(n for n in walk(chart) if "data-value" in n["attributes"])["attributes"]
+        if mark["data-name"].startswith("step "):
+            need("snooze 1" in told and "since the wait began" in told, told)
+            continue
+        value = float(mark["data-value"])
+        figures = [float(t) for t in re.findall(r"\d+(?:\.\d+)?", told.replace(mark["data-name"], " "))]
+        need(mark["data-name"] in told and any(math.isclose(f * unit, value, rel_tol=.006) for f in figures for unit in (1, 1e3, 1e6)),
+             "%s: '%s' does not tell %g" % (chart["attributes"]["aria-label"], told, value))
 
 
 @case

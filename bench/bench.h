@@ -30,7 +30,7 @@
  *       "workload": "lock.tight",  "family": "lock",
  *       "title": "acquire + release, nothing outside",
  *       "parameters": { "threads": 2, "outside_ns": 0 },   other keys: senders, receivers, interval_us, capacity,
- *                                                           message_size, burst, work_ns, step
+ *                                                           message_size, burst, work_ns
  *       "primary": "rate",                     the metric by which they are ranked
  *       "baseline": "concede",                 whose samples the ratios are taken to
  *       "slice_ms": 100, "rounds": 7,          rounds that count
@@ -102,6 +102,10 @@ static inline void bench_work(uint32_t turns)
     }
 }
 
+/* Waits, without sleeping where another CPU does the work, until it is `due`, in ticks; returns due, or now if that has
+ * long passed (so that a thread that was kept away does not make up for it in a burst). */
+uint64_t bench_pace(uint64_t due);
+
 /* ---- latency histogram: 2^BENCH_HISTOGRAM_BITS linear buckets for each power of two -------------------------------- */
 
 #define BENCH_HISTOGRAM_BITS    7
@@ -145,7 +149,6 @@ typedef struct bench_setting {
     uint32_t work_ns;      /* work before an answer */
     uint32_t interval_us;  /* between messages */
     uint32_t capacity, message_size, burst;
-    uint32_t step;         /* of the backoff */
 } bench_setting;
 
 /* One thread of a slice. The Rust peers mirror this layout (peers/rust/lib.rs). */
@@ -155,7 +158,7 @@ typedef struct bench_thread {
     uint32_t index, threads, senders;
     uint32_t work;         /* turns of bench_work(): outside_ns or work_ns */
     uint64_t interval;     /* ticks between messages */
-    uint32_t burst, step;
+    uint32_t burst;
     uint32_t *done;        /* threads that have finished sending; shared */
     bench_histogram *histogram; /* this thread's; in ticks */
     uint64_t ops, retries, sum; /* what the loop leaves behind */
@@ -166,12 +169,19 @@ static inline bool bench_stopped(const bench_thread *t)
     return cc_load_relaxed(t->stop) != 0;
 }
 
+/* Zeroed memory on a cache line of its own; free() it. Ends the program if there is none. */
+void *bench_alloc(size_t bytes);
+
+/* For the loops' names: BENCH_NAME(SUBJECT, rate) is subject_rate. */
+#define BENCH_NAME_(a, b) a##_##b
+#define BENCH_NAME(a, b)  BENCH_NAME_(a, b)
+
 typedef void bench_loop(bench_thread *);
 
 enum { /* loops of each family */
-    BENCH_CAS_RATE = 0, BENCH_CAS_COST = 1,
+    BENCH_CAS_RATE = 0, BENCH_CAS_STEP = 1, BENCH_CAS_YIELD = 2,
     BENCH_LOCK_RATE = 0, BENCH_LOCK_LATENCY = 1,
-    BENCH_PARK_PINGPONG = 0, BENCH_PARK_POST = 1, BENCH_PARK_PACED = 2,
+    BENCH_PARK_PINGPONG = 0, BENCH_PARK_POST = 1, BENCH_PARK_PACED = 2, /* park.short is a ping-pong, too */
     BENCH_CHANNEL_PINGPONG = 0, BENCH_CHANNEL_STREAM = 1, BENCH_CHANNEL_BURST = 2, BENCH_CHANNEL_PACED = 3,
     BENCH_LOOPS = 4
 };
@@ -182,7 +192,8 @@ enum { /* flags of a subject */
     BENCH_CAN_SLEEP = 4,  /* a thread that waits gives its CPU away */
     BENCH_ONE_TO_ONE = 8, /* channel: one sender and one receiver only */
     BENCH_NO_ORDER = 16,  /* channel: not first in, first out across senders, so sums cannot be checked */
-    BENCH_NO_OVERLOAD = 32 /* never run with more threads than CPUs: it would not end within a sensible time */
+    BENCH_NO_OVERLOAD = 32, /* more than two threads a CPU would not end within a sensible time */
+    BENCH_SPINS = 64      /* park: it spins before it sleeps, or never sleeps; not comparable where every wait sleeps */
 };
 
 /* One implementation of one family. */
@@ -199,10 +210,10 @@ typedef struct bench_subject {
 /* One project. `subjects` ends with NULL; it is NULL where the project was not there when this was built. */
 typedef struct bench_peer {
     const char *name;
-    const char *(*version)(void);
+    const char *version;
     const bench_subject *const *subjects;
 } bench_peer;
-extern const bench_peer bench_peers[]; /* ends with a NULL name */
+extern const bench_peer *const bench_peers[]; /* ends with NULL */
 
 /* ---- results ------------------------------------------------------------------------------------------------------- */
 
@@ -226,7 +237,7 @@ typedef struct bench_spread {
     double median, q1, q3;
 } bench_spread;
 
-#define BENCH_ROUNDS 64
+enum { BENCH_ROUNDS = 64 };
 typedef struct bench_samples {
     uint32_t count; /* 0: this workload has no such metric */
     double values[BENCH_ROUNDS];
@@ -282,8 +293,7 @@ double bench_jain(const uint64_t *values, uint32_t n);
 void bench_run_conclude(bench_run *run);
 
 typedef struct bench_options {
-    uint32_t families;      /* bit per family */
-    const char *workload;   /* only those whose name starts with this; NULL: all */
+    const char *workloads;  /* beginnings of names, with commas; NULL: all */
     uint32_t threads[16], thread_counts; /* 0: each workload's own */
     double slice;           /* seconds of one slice; 0: 0.1 */
     double total;           /* seconds for everything, 0: no limit; shortens the slices */
@@ -292,20 +302,17 @@ typedef struct bench_options {
     const char *pin;        /* "spread" (thread i on usable CPU i mod n), "none", or a list of CPUs */
     const char *only;       /* names, with commas; NULL: all */
     bool quick;             /* fewer thread counts */
-    FILE *progress;         /* NULL: silent */
+    void (*progress)(const char *what, const char *which, double seconds_left); /* NULL: silent */
+    bool (*interrupted)(void); /* whether to stop early, with what was measured so far */
 } bench_options;
 
-/* Measures. Stops early, with report->interrupted, once *interrupted is nonzero. False: a message is in error[]. */
-bool bench_measure(bench_report *report, const bench_options *options, const volatile int *interrupted,
-                   char *error, size_t error_size);
+/* Measures. False: a message is in error[]; the report holds what was measured until then. */
+bool bench_measure(bench_report *report, const bench_options *options, char *error, size_t error_size);
 void bench_report_free(bench_report *report);
 
-bool bench_json_write(FILE *out, const bench_report *report);
+/* The JSON above. The writer does not look at errors of `out`. read takes "-" for standard input. */
+void bench_json_write(FILE *out, const bench_report *report);
 bool bench_json_read(const char *path, bench_report *report, char *error, size_t error_size);
-void bench_csv_write(FILE *out, const bench_report *report);
-void bench_markdown_write(FILE *out, const bench_report *report, const char *only_family);
-void bench_table_write(FILE *out, const bench_report *report, int columns, bool colour);
-void bench_compare_write(FILE *out, const bench_report *before, const bench_report *after, int columns);
 
 /* ---- for other commands -------------------------------------------------------------------------------------------- */
 
@@ -316,8 +323,7 @@ int bench_cpu(uint32_t i);
 /* Pins the calling thread; does nothing for -1. */
 void bench_pin(int cpu);
 
-/* `concede bench ...`: argv[0] is "bench". Returns the exit code. */
-int concede_bench_main(int argc, char **argv);
+/* The command is `concede_bench` of tools/concede/tool.h; see tools/concede/bench.c. */
 
 CC_END_DECLS
 

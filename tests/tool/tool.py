@@ -63,7 +63,8 @@ def every_option_is_in_the_manual(command):
     for name, (letter, value) in option_table(command).items():
         if name == "help":
             continue
-        pattern = r"^\.It (Fl %s %s, )?Fl -%s%s$" % (re.escape(letter), r"Ar \S+ " if value else "", name, r" Ar \S+" if value else "")
+        value = r" Ar \S+" if value else ""
+        pattern = r"^\.It %sFl -%s%s$" % ("Fl %s%s , " % (re.escape(letter), value) if letter else "", name, value)
         need(re.search(pattern, part, flags=re.M), "--%s is not described, or not so" % name)
 
 

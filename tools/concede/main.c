@@ -8,10 +8,11 @@
 #include <string.h>
 
 static const tool_command_t *const commands[] = {
-    &concede_info, &concede_tune, &concede_report,
+    &concede_info,
 #if defined(CONCEDE_WITH_BENCH)
     &concede_bench,
 #endif
+    &concede_tune, &concede_report,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

@@ -309,8 +309,18 @@ void tool_wrap(FILE *out, int indent, const char *text)
             at = indent + more, start = true;
         }
         if (!start) putc(' ', out), at++;
+        int part = width - at;
+        if (length > part) { /* longer than a line: "one|two|three" may be broken */
+            while (part > 0 && text[part - 1] != '|') part--;
+            if (part > 0) length = part;
+        }
         fwrite(text, 1, (size_t)length, out);
         at += length, start = false, text += length;
+        if (length == part && text[-1] == '|') {
+            fprintf(out, "\n%*s", indent, "");
+            at = indent, start = true;
+            continue;
+        }
         int spaces = (int)strspn(text, " ");
         text += spaces;
         if (as_it_is && spaces > 1 && at + spaces + (int)word_length_(text) <= width)

@@ -155,7 +155,7 @@ def builds_with_the_users_own_werror(compiler):
 def builds_and_links_with_lto(compiler):
     options = ["-DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON", "-DCMAKE_BUILD_TYPE=Release"]
     if compiler == "clang":
-        tool("ld.lld")
+        tool("ld.lld"), tool("llvm-ar")
         options.append("-DCMAKE_SHARED_LINKER_FLAGS=-fuse-ld=lld")
     build = library("lto " + compiler, "-DCMAKE_C_COMPILER=" + tool(compiler), *options)
     run(tool(compiler), "-flto", *(["-fuse-ld=lld"] if compiler == "clang" else []), "-O2", "-I", prefix / "include",

@@ -24,6 +24,8 @@
 #if defined(CC_MODEL)
 #include "model_atomic.h"
 #else
+/* A copy to or from memory that other threads use too, which atomics around it keep apart. */
+#define cc_atomic_copy_(to, from, bytes)     ((void)__builtin_memcpy((to), (from), (bytes)))
 #define cc_atomic_load_(p, order)            __atomic_load_n((p), __ATOMIC_##order)
 #define cc_atomic_store_(p, v, order)        __atomic_store_n((p), (v), __ATOMIC_##order)
 #define cc_atomic_exchange_(p, v, order)     __atomic_exchange_n((p), (v), __ATOMIC_##order)

@@ -5,6 +5,7 @@
 #include <concede/arch.h>
 #include <concede/atomic.h>
 #include <concede/backoff.h>
+#include <concede/channel.h>
 #include <concede/costs.h>
 #include <concede/deadline.h>
 #include <concede/event.h>

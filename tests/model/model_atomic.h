@@ -45,6 +45,9 @@ typedef struct model_site {
 
 #define cc_atomic_fence_full_() __extension__({ MODEL_SITE_(MODEL_FENCE, ACQ_REL); model_fence_(&model_site_here_); })
 
+#define cc_atomic_copy_(to, from, bytes) ((void)model_copy((to), (from), (bytes)))
+void *model_copy(void *to, const void *from, size_t bytes);
+
 uint64_t model_load_(model_site_t *, const void *p, size_t size);
 void model_store_(model_site_t *, void *p, size_t size, uint64_t value);
 uint64_t model_exchange_(model_site_t *, void *p, size_t size, uint64_t value);

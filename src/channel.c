@@ -1,0 +1,412 @@
+/* channel.c: making, waiting and closing; the layout and the fast paths stand in channel.h. */
+#include <concede/channel.h>
+
+#include <concede/backoff.h>
+#include <concede/costs.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "os.h"
+
+/* ---- Making and unmaking ---------------------------------------------------------------------------------------- */
+
+/* Positions in steps of 2 must tell a full lap from an empty one, also after wrapping: at most a quarter of their range. */
+#define CAPACITY_MAX ((size_t)1 << (8 * sizeof(cc_index_t) - 2))
+
+static int check_(const cc_channel_options_t *options, size_t *capacity, size_t *bytes)
+{
+    if (!options || options->capacity == 0 || options->message_size == 0) return EINVAL;
+    if (options->kind != CC_CHANNEL_MPMC && options->kind != CC_CHANNEL_SPSC) return EINVAL;
+    if (options->capacity > CAPACITY_MAX || options->message_size > SIZE_MAX / 4) return EINVAL;
+    size_t stride = CC_CHANNEL_STRIDE_(options->message_size), power = 1;
+    while (power < options->capacity) power *= 2;
+    if (stride > (SIZE_MAX - sizeof(cc_channel_t) - CC_CACHE_LINE) / power) return EINVAL;
+    *capacity = power;
+    *bytes = sizeof(cc_channel_t) + power * stride;
+    return 0;
+}
+
+int cc_channel_sizeof(const cc_channel_options_t *options, size_t *bytes)
+{
+    size_t capacity, needed;
+    int error = check_(options, &capacity, &needed);
+    if (error == 0 && !bytes) error = EINVAL;
+    if (error == 0) *bytes = needed;
+    return error;
+}
+
+/* What adaptive snoozing starts from: 8 snoozes. */
+enum { START_SNOOZES = 8, SPIN_SNOOZES = 7, MOST_YIELDS = 4 };
+
+static void set_snooze_(cc_channel_side_t *side, uint32_t iters)
+{
+    uint32_t spins = iters < SPIN_SNOOZES ? iters : SPIN_SNOOZES;
+    side->pauses = (UINT32_C(1) << spins) - 1; /* 1 + 2 + 4 ... */
+    side->yields = iters - spins;
+}
+
+int cc_channel_init(void *memory, size_t bytes, const cc_channel_options_t *options, cc_channel_t **channel)
+{
+    size_t capacity, needed;
+    int error = check_(options, &capacity, &needed);
+    if (error != 0) return error;
+    if (!memory || !channel || (uintptr_t)memory % CC_CACHE_LINE != 0 || bytes < needed) return EINVAL;
+    cc_channel_t *c = (cc_channel_t *)memory;
+    memset(c, 0, sizeof *c);
+    c->shape = CC_CHANNEL_SHAPE_(options->kind, options->message_size);
+    c->mask = capacity - 1;
+    c->stride = CC_CHANNEL_STRIDE_(options->message_size);
+    c->stamp = CC_CHANNEL_STAMP_(options->message_size);
+    c->slots = (unsigned char *)(c + 1);
+    c->snooze_iters = options->snooze_iters;
+    uint32_t iters = options->snooze_iters == CC_SNOOZE_ADAPTIVE ? START_SNOOZES
+                   : options->snooze_iters == CC_SNOOZE_NONE     ? 0
+                                                                 : options->snooze_iters;
+    set_snooze_(&c->sender, iters);
+    set_snooze_(&c->receiver, iters);
+    for (size_t i = 0; i < capacity; i++)
+        *cc_channel_stamp_(c, (cc_index_t)(2 * i), c->stride, c->stamp) = (cc_index_t)(2 * i);
+    *channel = c;
+    return 0;
+}
+
+int cc_channel_create(cc_channel_t **channel, const cc_channel_options_t *options)
+{
+    size_t capacity, bytes;
+    int error = check_(options, &capacity, &bytes);
+    if (error == 0 && !channel) error = EINVAL;
+    if (error != 0) return error;
+    unsigned char *allocation = (unsigned char *)malloc(bytes + CC_CACHE_LINE - 1);
+    if (!allocation) return ENOMEM;
+    size_t up = (size_t)(-(uintptr_t)allocation % CC_CACHE_LINE);
+    error = cc_channel_init(allocation + up, bytes, options, channel);
+    (*channel)->allocation = allocation;
+    return error;
+}
+
+void cc_channel_destroy(cc_channel_t *channel)
+{
+    if (channel) free(channel->allocation);
+}
+
+enum { CLOSED = 1 };
+
+static bool is_spsc_(const cc_channel_t *channel)
+{
+    return channel->shape >> 63 != 0;
+}
+
+size_t cc_channel_capacity(const cc_channel_t *channel)
+{
+    return channel->mask + 1;
+}
+
+/* With MPMC bit 0 of the sending side's position decides, and the doors' flags follow it. */
+bool cc_channel_is_closed(const cc_channel_t *channel)
+{
+    if (!is_spsc_(channel)) return cc_load_acquire(&channel->sender.position) & CLOSED; /* [channel.closed] with close */
+    return cc_load_acquire(&channel->receivers.closed) != 0; /* [channel.closed] pairs with the stores in close */
+}
+
+/* ---- SPSC ------------------------------------------------------------------------------------------------------- */
+
+/* A close may come between the sender's look at `closed` and its stamp, and the receiver may find the channel closed and
+ * empty in between. Then both change `end`, and whoever comes first is right:
+ *
+ *   OPEN       neither has seen the close yet
+ *   ACCEPTED   the sender stamped its last messages and then saw the close: they count; the receiver looks again
+ *   DRAINED    the receiver saw the close, then no message: what is stamped from here on does not count
+ *
+ * If the sender does not see the close after its stamp, the receiver sees the stamp after the close: the sender's fence
+ * stands between its stamp and its look, the receiver's between its look at `closed` and its look at the stamp. */
+enum { OPEN, ACCEPTED, DRAINED };
+
+/* The receiver found no message, and the channel closed: whether that is the end. */
+static bool spsc_drained_(cc_channel_t *channel)
+{
+    uint32_t seen = OPEN;
+    if (cc_load_relaxed(&channel->end) == DRAINED) return true; /* relaxed: our own doing */
+    cc_fence_heavy_(); /* [channel.close] pairs with the light fence in cc_channel_sent_() */
+    if (cc_channel_has_message_(channel, channel->stride, channel->stamp)) return false;
+    if (cc_cas_release(&channel->end, &seen, DRAINED)) { /* [channel.end] pairs with the load in cc_channel_sent_slow_() */
+        /* A late stamp is that of this position; one lap on we never take it for a message. */
+        channel->receiver.position = (cc_index_t)(channel->receiver.position + 2 * (channel->mask + 1));
+        return true;
+    }
+    (void)cc_load_acquire(&channel->end); /* [channel.end] ACCEPTED: pairs with the sender's swap; its stamps are there */
+    return !cc_channel_has_message_(channel, channel->stride, channel->stamp);
+}
+
+size_t cc_channel_sent_slow_(cc_channel_t *channel, size_t n)
+{
+    uint32_t seen = OPEN;
+    cc_event_notify_one(&channel->receivers.event);
+    if (!cc_load_acquire(&channel->receivers.closed)) return n; /* [channel.closed] pairs with the stores in close */
+    if (cc_cas_release(&channel->end, &seen, ACCEPTED)) return n; /* [channel.end] pairs with the load in spsc_drained_() */
+    if (cc_load_acquire(&channel->end) != DRAINED) return n; /* [channel.end] pairs with the swap in spsc_drained_() */
+    cc_index_t first = (cc_index_t)(channel->sender.position - (cc_index_t)(2 * n));
+    cc_index_t end = cc_load_relaxed(&channel->receiver.published); /* relaxed: [channel.end] orders it */
+    return (size_t)((cc_index_t)(end - first) >> 1);
+}
+
+int cc_channel_send_result_(size_t sent)
+{
+    return sent ? 0 : EPIPE;
+}
+
+void cc_channel_received_slow_(cc_channel_t *channel)
+{
+    cc_event_notify_one(&channel->senders.event);
+}
+
+/* Asks the receiver's position when what we know of it leaves too little room. */
+static size_t spsc_room_(cc_channel_t *channel, size_t wanted)
+{
+    size_t room = cc_channel_room_(channel);
+    if (room >= wanted || cc_load_relaxed(&channel->receivers.closed)) return room;
+    channel->sender.cached = cc_load_acquire(&channel->receiver.published); /* [channel.slot] pairs with received's store */
+    return cc_channel_room_(channel);
+}
+
+static size_t spsc_send_(cc_channel_t *channel, const unsigned char *messages, size_t n, size_t size)
+{
+    size_t room = spsc_room_(channel, n);
+    n = n < room ? n : room;
+    for (size_t i = 0; i < n; i++)
+        cc_channel_put_(channel, messages + i * size, size, channel->stride, channel->stamp);
+    return n == 0 ? 0 : cc_channel_sent_(channel, n);
+}
+
+static size_t spsc_recv_(cc_channel_t *channel, unsigned char *messages, size_t n, size_t size)
+{
+    size_t i = 0;
+    for (; i < n && cc_channel_has_message_(channel, channel->stride, channel->stamp); i++)
+        cc_channel_get_(channel, messages + i * size, size, channel->stride, channel->stamp);
+    if (i > 0) cc_channel_received_(channel);
+    return i;
+}
+
+void *cc_channel_reserve(cc_channel_t *channel)
+{
+    if (!is_spsc_(channel) || spsc_room_(channel, 1) == 0) return NULL;
+    return (unsigned char *)cc_channel_stamp_(channel, channel->sender.position, channel->stride, channel->stamp) -
+           channel->stamp;
+}
+
+/* ---- MPMC ------------------------------------------------------------------------------------------------------- */
+
+/* A sender takes as many positions as it finds free slots for, with one compare-and-swap: while the position it read
+ * stands, nobody else may write those slots. Closing sets bit 0 of that same word, so that a position is taken either
+ * before the close, and received, or not at all. The receiving side is the same, without the bit. A thread that lost the
+ * race waits a random while: each try takes the line from the one who won. */
+enum { LOST_MIN_NS = 100, LOST_MAX_NS = 2000 };
+
+/* How many slots in a row, from `position` on, have their turn. */
+static size_t mpmc_ready_(const cc_channel_t *channel, cc_index_t position, cc_index_t turn, size_t n)
+{
+    size_t i = 0;
+    for (; i < n; i++) {
+        cc_index_t at = (cc_index_t)(position + (cc_index_t)(2 * i));
+        cc_index_t stamp = cc_load_acquire(cc_channel_stamp_(channel, at, channel->stride, channel->stamp)); /* [channel.stamp] */
+        if (stamp != (cc_index_t)(at + turn)) break;
+    }
+    return i;
+}
+
+/* Takes up to n positions of a side whose slots have their turn; how many, and from which one on. */
+static size_t mpmc_take_(cc_channel_t *channel, cc_channel_side_t *side, cc_index_t turn, size_t n, cc_index_t *position)
+{
+    cc_backoff_t backoff = { 0, 0, 0, 0, 0 };
+    uint32_t rng = (uint32_t)((uintptr_t)&backoff >> 4) * UINT32_C(2654435761) | 1;
+    cc_index_t seen = cc_load_relaxed(&side->position); /* relaxed: the swap decides */
+    for (;;) {
+        size_t ready = (seen & CLOSED) ? 0 : mpmc_ready_(channel, seen, turn, n);
+        *position = seen;
+        if (ready == 0) {
+            seen = cc_load_relaxed(&side->position); /* relaxed: the same answer twice is the answer */
+            if (seen == *position) return 0;
+        } else if (cc_cas_relaxed(&side->position, &seen, (cc_index_t)(seen + (cc_index_t)(2 * ready)))) {
+            return ready; /* relaxed: the stamps order the messages */
+        } else {
+            if (backoff.max == 0) cc_backoff_init_ns(&backoff, LOST_MIN_NS, LOST_MAX_NS);
+            cc_backoff_jitter(&backoff, &rng);
+            seen = cc_load_relaxed(&side->position);
+        }
+    }
+}
+
+static size_t mpmc_send_(cc_channel_t *channel, const unsigned char *messages, size_t n, size_t size)
+{
+    cc_index_t position;
+    size_t taken = mpmc_take_(channel, &channel->sender, 0, n, &position);
+    for (size_t i = 0; i < taken; i++, position = (cc_index_t)(position + 2)) {
+        cc_index_t *turn = cc_channel_stamp_(channel, position, channel->stride, channel->stamp);
+        cc_atomic_copy_((unsigned char *)turn - channel->stamp, messages + i * size, size);
+        cc_store_release(turn, (cc_index_t)(position + 1)); /* [channel.stamp] pairs with mpmc_ready_() */
+    }
+    if (taken > 0) cc_event_notify_one(&channel->receivers.event); /* [channel.sleep] the stamp before, the door after */
+    return taken;
+}
+
+static size_t mpmc_recv_(cc_channel_t *channel, unsigned char *messages, size_t n, size_t size)
+{
+    cc_index_t position;
+    size_t taken = mpmc_take_(channel, &channel->receiver, 1, n, &position);
+    for (size_t i = 0; i < taken; i++, position = (cc_index_t)(position + 2)) {
+        cc_index_t *turn = cc_channel_stamp_(channel, position, channel->stride, channel->stamp);
+        cc_atomic_copy_(messages + i * size, (unsigned char *)turn - channel->stamp, size);
+        cc_store_release(turn, (cc_index_t)(position + 2 * (channel->mask + 1))); /* [channel.stamp] pairs with mpmc_ready_() */
+    }
+    if (taken > 0) {
+        cc_event_notify_one(&channel->senders.event); /* [channel.sleep] the stamp before, the door after */
+        /* This may have been the last message of a closed channel: who sleeps until it arrives need not any more. */
+        if (cc_load_relaxed(&channel->senders.closed)) cc_event_notify_all(&channel->receivers.event);
+    }
+    return taken;
+}
+
+/* Closed, and every position that was taken before the close is taken by a receiver. */
+static bool mpmc_drained_(const cc_channel_t *channel)
+{
+    cc_index_t end = cc_load_acquire(&channel->sender.position); /* [channel.closed] pairs with the or in close */
+    return (end & CLOSED) && (cc_index_t)(end - CLOSED) == cc_load_relaxed(&channel->receiver.position); /* relaxed: only grows */
+}
+
+/* ---- Both ------------------------------------------------------------------------------------------------------- */
+
+static size_t send_(cc_channel_t *channel, const void *messages, size_t n, size_t size)
+{
+    return is_spsc_(channel) ? spsc_send_(channel, messages, n, size) : mpmc_send_(channel, messages, n, size);
+}
+
+static size_t recv_(cc_channel_t *channel, void *messages, size_t n, size_t size)
+{
+    return is_spsc_(channel) ? spsc_recv_(channel, messages, n, size) : mpmc_recv_(channel, messages, n, size);
+}
+
+static int try_send_(cc_channel_t *channel, void *message, size_t size)
+{
+    if (send_(channel, message, 1, size) == 1) return 0;
+    return cc_channel_is_closed(channel) ? EPIPE : EAGAIN;
+}
+
+static int try_recv_(cc_channel_t *channel, void *message, size_t size)
+{
+    if (recv_(channel, message, 1, size) == 1) return 0;
+    if (!cc_channel_is_closed(channel)) return EAGAIN;
+    if (is_spsc_(channel) ? spsc_drained_(channel) : mpmc_drained_(channel)) return EPIPE;
+    return recv_(channel, message, 1, size) == 1 ? 0 : EAGAIN; /* empty, then closed: one more look */
+}
+
+/* How long one side snoozes, and what it learns from how a wait ended. Sleeping costs `wake_ns`, so spinning longer than
+ * that never pays, and spinning less pays if the wait would have ended by then. */
+typedef enum { SPUN, YIELDED, SLEPT_SHORT, SLEPT_LONG } ending_t;
+
+static void learn_(cc_channel_t *channel, cc_channel_side_t *side, ending_t ending)
+{
+    if (channel->snooze_iters != CC_SNOOZE_ADAPTIVE) return;
+    uint32_t most = cc_backoff_pauses_(cc_load_relaxed(&cc_costs()->wake_ns));
+    uint32_t pauses = cc_load_relaxed(&side->pauses), yields = cc_load_relaxed(&side->yields); /* relaxed, all: guesses */
+    switch (ending) {
+    case SPUN: pauses += pauses / 8 + 1; break;
+    case YIELDED: pauses -= pauses / 8, yields = MOST_YIELDS; break;
+    case SLEPT_SHORT: pauses = pauses * 2 + most / 4, yields = MOST_YIELDS; break;
+    case SLEPT_LONG: pauses /= 2, yields /= 2; break;
+    }
+    cc_store_relaxed(&side->pauses, pauses < most ? pauses : most);
+    cc_store_relaxed(&side->yields, yields);
+}
+
+static int wait_(cc_channel_t *channel, bool sending, void *message, size_t size, uint64_t deadline)
+{
+    int (*try_)(cc_channel_t *, void *, size_t) = sending ? try_send_ : try_recv_;
+    cc_channel_side_t *side = sending ? &channel->sender : &channel->receiver;
+    cc_event_t *event = sending ? &channel->senders.event : &channel->receivers.event;
+    uint32_t pauses = cc_costs()->cpus > 1 ? cc_load_relaxed(&side->pauses) : 0; /* relaxed: a guess */
+    uint32_t yields = cc_load_relaxed(&side->yields);
+    bool timed = deadline != CC_FOREVER, slept = false;
+    int result = EAGAIN;
+
+    if (timed && cc_os_now_() >= deadline) return ETIMEDOUT;
+    for (uint32_t i = 0; i < pauses; i++) {
+        cc_pause();
+        if ((result = try_(channel, message, size)) != EAGAIN) return learn_(channel, side, SPUN), result;
+    }
+    for (uint32_t i = 0; i < yields && (!timed || cc_os_now_() < deadline); i++) {
+        cc_os_yield_();
+        if ((result = try_(channel, message, size)) != EAGAIN) return learn_(channel, side, YIELDED), result;
+    }
+
+    uint64_t start = cc_os_now_();
+    for (bool expired = false; !expired;) {
+        uint32_t key = cc_event_listen(event); /* [channel.sleep] the door before, the stamp after */
+        if ((result = try_(channel, message, size)) != EAGAIN) {
+            cc_event_cancel(event);
+            break;
+        }
+        expired = !cc_event_wait_until(event, key, deadline);
+        slept = true;
+        if ((result = try_(channel, message, size)) != EAGAIN) break;
+    }
+    if (slept) {
+        uint32_t until_woken = cc_load_relaxed(&event->woken_at) - (uint32_t)start; /* relaxed: a guess */
+        bool brief = cc_os_now_() - start < UINT32_MAX && until_woken < cc_load_relaxed(&cc_costs()->wake_ns);
+        learn_(channel, side, brief ? SLEPT_SHORT : SLEPT_LONG);
+        /* A wake-up may stand for more than one message or slot, if another thread's was half-finished when it was sent:
+         * if there is more, wake the next. */
+        if (result == 0 && !is_spsc_(channel) &&
+            mpmc_ready_(channel, cc_load_relaxed(&side->position) & (cc_index_t)~CLOSED, sending ? 0 : 1, 1))
+            cc_event_notify_one(event);
+    }
+    return result == EAGAIN ? ETIMEDOUT : result;
+}
+
+int cc_channel_send_slow_(cc_channel_t *channel, const void *message, size_t size, uint64_t deadline)
+{
+    if (size != (size_t)(channel->shape & (UINT64_MAX >> 1))) return EINVAL;
+    int result = try_send_(channel, (void *)(uintptr_t)message, size);
+    if (result != EAGAIN || deadline == CC_CHANNEL_TRY_) return result;
+    return wait_(channel, true, (void *)(uintptr_t)message, size, deadline);
+}
+
+int cc_channel_recv_slow_(cc_channel_t *channel, void *message, size_t size, uint64_t deadline)
+{
+    if (size != (size_t)(channel->shape & (UINT64_MAX >> 1))) return EINVAL;
+    int result = try_recv_(channel, message, size);
+    if (result != EAGAIN || deadline == CC_CHANNEL_TRY_) return result;
+    return wait_(channel, false, message, size, deadline);
+}
+
+size_t cc_channel_send_many_slow_(cc_channel_t *channel, const void *messages, size_t n, size_t size)
+{
+    if (size != (size_t)(channel->shape & (UINT64_MAX >> 1))) return 0;
+    return send_(channel, messages, n, size);
+}
+
+size_t cc_channel_recv_many_slow_(cc_channel_t *channel, void *messages, size_t n, size_t size)
+{
+    if (size != (size_t)(channel->shape & (UINT64_MAX >> 1))) return 0;
+    return recv_(channel, messages, n, size);
+}
+
+size_t cc_channel_len(const cc_channel_t *channel)
+{
+    const cc_index_t *head = is_spsc_(channel) ? &channel->receiver.published : &channel->receiver.position;
+    cc_index_t begin = cc_load_relaxed(head); /* relaxed, all: a moment's answer, old before it is returned */
+    cc_index_t end = cc_load_relaxed(&channel->sender.position);
+    if (cc_load_relaxed(&channel->end) == DRAINED) return 0; /* a stamp that does not count may be left */
+    size_t length = (size_t)((cc_index_t)(end - begin) >> 1), capacity = channel->mask + 1;
+    return length <= capacity ? length : length <= 2 * CAPACITY_MAX - capacity ? capacity : 0; /* read while it moved on */
+}
+
+/* The doors' flags come after bit 0: who sees a flag finds the channel closed. Then both sides wake, as after any change
+ * that they may wait for. */
+void cc_channel_close(cc_channel_t *channel)
+{
+    if (!is_spsc_(channel)) (void)cc_fetch_or_acq_rel(&channel->sender.position, (cc_index_t)CLOSED); /* [channel.closed] */
+    cc_store_release(&channel->senders.closed, 1);   /* [channel.closed] pairs with the looks at it */
+    cc_store_release(&channel->receivers.closed, 1); /* [channel.closed] pairs with the looks at it */
+    cc_event_notify_all(&channel->senders.event);    /* [channel.sleep] the flag before, the door after */
+    cc_event_notify_all(&channel->receivers.event);  /* [channel.sleep] the flag before, the door after */
+}

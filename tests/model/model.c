@@ -30,7 +30,9 @@ enum {
     CELLS = 1024,         /* plain memory under watch, in units of 4 bytes; a power of two */
     STEPS = 4000,         /* an execution of more steps is a livelock */
     CHOICES = 3 * STEPS,
-    STALE_ROUNDS = 2,     /* yields after which a thread sees the newest store to a word it keeps reading */
+    TRACED = 200,         /* steps that a trace shows at the start and before the livelock bound */
+    STALE_ROUNDS = 2,     /* yields and waits after which a thread sees the newest store to a word it keeps reading */
+    FREE_PAUSES = 2,      /* pauses of a thread, with accesses in between, that do not yield: it may spin in vain */
     STACK = 256 * 1024,
     FREED = 8,
     SECOND = 1000000000
@@ -61,7 +63,11 @@ typedef struct word {
     uint32_t run;                 /* the execution that the rest is of */
     uint16_t count;
     uint8_t size;
-    bool constant;
+    /* Of all executions so far: */
+    uint8_t users;                /* threads that accessed it, as bits */
+    bool stored;                  /* by any of them */
+    bool statistic;               /* what it holds steers nothing: an access is no step and reads the newest */
+    bool shared;                  /* by two, and one stored: its accesses are steps */
     store_id woken;               /* what a wait on it must see at least: the newest that a wake was called after */
     store_id order[STORES];
 } word_t;
@@ -77,6 +83,7 @@ typedef struct thread {
     /* the scheduler's, sets of threads as bits; Musuvathi and Qadeer's fair scheduling */
     uint8_t after, scheduled, enabled;
     bool yielded, paused;
+    uint8_t pauses;
     /* asleep */
     const void *asleep_on;
     uint64_t deadline;
@@ -98,7 +105,7 @@ typedef struct cell {
 } cell_t;
 
 static const model_client_t *client;
-static unsigned bound;
+static unsigned bound, old_read_bound;   /* of this exploration; old_read_bound 0: none */
 static bool tracing, replaying, starting, deep;
 static uint64_t random_state;
 
@@ -106,6 +113,7 @@ static thread_t threads[MODEL_THREADS + 1];
 static store_t stores[MODEL_THREADS + 1][SEQUENCE];
 static word_t words[WORDS];
 static unsigned word_count;
+static uint64_t shared_words;   /* of a replayed execution, in the order of their first access */
 static uint8_t word_index[4096];
 static view_t fences;
 static cell_t cells[CELLS];
@@ -114,14 +122,14 @@ static unsigned freed_count;
 static choice_t path[CHOICES];
 static unsigned path_used, path_known;
 static int self;
-static unsigned thread_count, preemptions, spurious, weak_failures, clock_jumps, tickets;
+static unsigned thread_count, preemptions, old_reads, spurious, weak_failures, clock_jumps, tickets;
 static uint64_t now_ns, setup_mark;
 static uint32_t run;
 static unsigned step;
 static void *engine_context;
 
 static model_verdict_t verdict;
-static bool pruned;
+static bool pruned, again;
 static char failure[512];
 static uint64_t executions, prunes, outcomes, states;
 
@@ -148,8 +156,8 @@ __asm__(".text\n.globl model_switch_\n.type model_switch_,@function\nmodel_switc
 
 static void context_start(int t)
 {
-    void **top = (void **)(void *)(stacks[t] + STACK) - 2;
-    *top = NULL;   /* where thread_main() would return to */
+    void **top = (void **)(void *)(stacks[t] + STACK) - 1;
+    *top = NULL;   /* where thread_main() would return to: the stack is aligned as after a call */
     *--top = (void *)(uintptr_t)thread_main;
     for (int i = 0; i < 6; i++) *--top = NULL;
     threads[t].context = top;
@@ -201,9 +209,9 @@ static void fail(model_verdict_t how, const char *format, ...)
     if (self != 0) leave();
 }
 
-static void trace(const char *format, ...)
+static void trace_line(const char *format, ...)
 {
-    if (!tracing) return;
+    if (step > TRACED && step < STEPS - TRACED) return;
     va_list arguments;
     printf("  %4u  T%d  ", step, self);
     va_start(arguments, format);
@@ -211,6 +219,8 @@ static void trace(const char *format, ...)
     va_end(arguments);
     putchar('\n');
 }
+
+#define trace(...) (tracing ? trace_line(__VA_ARGS__) : (void)0)
 
 static const char *site_text(const model_site_t *site)
 {
@@ -296,14 +306,14 @@ static uint64_t view_hash(const view_t *v)
 {
     uint64_t sum = 0;
     for (unsigned w = 0; w < word_count; w++)
-        if (v->seen[w]) sum += mix(0x1234567, (uint64_t)w << 16 | v->seen[w]);
+        if (v->seen[w] && !words[w].statistic) sum += mix(0x1234567, (uint64_t)w << 16 | v->seen[w]);
     for (unsigned t = 1; t <= thread_count; t++) sum = mix(sum, v->clock[t]);
     return sum;
 }
 
 static uint64_t state_hash(bool stay)
 {
-    uint64_t h = mix(now_ns ^ setup_mark, (uint64_t)spurious << 32 | weak_failures << 16 | clock_jumps);
+    uint64_t h = mix(now_ns ^ setup_mark, (uint64_t)old_reads << 48 | (uint64_t)spurious << 32 | weak_failures << 16 | clock_jumps);
     if (bound != MODEL_UNBOUNDED) h = mix(h, stay ? (uint64_t)self : 0);
     for (unsigned t = 1; t <= thread_count; t++) {
         const thread_t *th = &threads[t];
@@ -328,7 +338,7 @@ static uint64_t state_hash(bool stay)
     h = mix(h, view_hash(&fences));
     for (unsigned w = 0; w < word_count; w++) {
         const word_t *word = &words[w];
-        if (word->run != run) continue;
+        if (word->run != run || word->statistic) continue;
         if (word->woken) h = mix(h, (uint64_t)w << 16 | word->woken);
         for (unsigned i = 1; i < word->count; i++)
             h = mix(h, stores[word->order[i] / SEQUENCE][word->order[i] % SEQUENCE].mark);
@@ -411,7 +421,7 @@ static unsigned pick_next(void)
 
     /* Going on with the same thread is choice 0; then the ready ones in turn; then those whose deadline would have to
      * pass; then those that would have to wake for no reason. */
-    uint8_t options[3 * MODEL_THREADS];
+    uint8_t options[3 * MODEL_THREADS] = {0};
     unsigned count = 0, me = (unsigned)self;
     bool stay = (may & ready & bit(me)) != 0;
     if (stay) options[count++] = (uint8_t)me;
@@ -426,7 +436,7 @@ static unsigned pick_next(void)
             for (unsigned t = 1; t <= thread_count; t++)
                 if (asleep & bit(t)) options[count++] = (uint8_t)(t | 0x80);
     }
-    if (count > 1 && me != 0 && path_used >= path_known && seen_before(stay)) {
+    if (me != 0 && path_used >= path_known && seen_before(stay)) {
         pruned = true;
         leave();
     }
@@ -480,19 +490,30 @@ static void thread_main(void)
     abort();
 }
 
-/* A thread that yields runs again when another has made a step; one that keeps yielding waits for every thread that could
- * have run all the while. */
-static void yield(bool is_pause)
+/* A store is seen after a while: not how soon, but that a loop which waits for it ends. */
+static void end_round(void)
 {
-    if (self == 0) return;
     thread_t *me = &threads[self];
-    if (is_pause && me->paused) return;
     for (uint64_t left = me->read_since_yield; left; left &= left - 1) {
         unsigned w = (unsigned)__builtin_ctzll(left);
         bool stale = me->now.seen[w] != words[w].order[words[w].count - 1];
         me->stale[w] = stale ? (uint8_t)(me->stale[w] + (me->stale[w] < STALE_ROUNDS)) : 0;
     }
     me->read_since_yield = 0;
+}
+
+/* A thread that yields runs again when another has made a step; one that keeps yielding waits for every thread that could
+ * have run all the while. */
+static void yield(bool is_pause)
+{
+    if (self == 0) return;
+    thread_t *me = &threads[self];
+    if (is_pause && (me->paused || me->pauses < FREE_PAUSES)) {
+        if (!me->paused) me->pauses++, history(0x9a);
+        me->paused = true;
+        return;
+    }
+    end_round();
     me->after |= (uint8_t)(me->enabled & ~me->scheduled & ~bit((unsigned)self));
     me->scheduled = 0;
     me->enabled = 0;
@@ -570,6 +591,7 @@ static word_t *word_at(const void *p)
     }
     word_index[i] = (uint8_t)++word_count;
     words[word_count - 1].address = p;
+    words[word_count - 1].shared = replaying && (shared_words >> (word_count - 1) & 1);
     return &words[word_count - 1];
 }
 
@@ -612,14 +634,34 @@ static unsigned site_order(const model_site_t *site)
     return site->used - 1u;
 }
 
+/* An access to a word that no two threads access, or that none writes, is no step: nobody else can tell when it happened.
+ * Which words those are is learnt on the way; when one more turns out to be shared, the exploration starts over. */
+static void use(word_t *w, bool stores_to_it)
+{
+    w->users |= (uint8_t)bit((unsigned)self);
+    w->stored |= stores_to_it;
+    if (w->shared || w->statistic || !w->stored || (w->users & (w->users - 1)) == 0) return;
+    if (replaying) return;
+    w->shared = true;
+    again = pruned = true;
+    leave();
+}
+
 /* The beginning of each access: waits for its turn. NULL outside of threads, where memory is just memory. */
 static word_t *begin(model_site_t *site, const void *p, size_t size)
 {
     if (self == 0) return NULL;
     site_used(site);
-    if (site->kind != MODEL_LOAD || !word_at(p)->constant) reschedule();
+    word_t *w = word_at(p);
+    use(w, site->kind != MODEL_LOAD);
+    if (w->shared && !w->statistic) {
+        reschedule();
+    } else {
+        threads[self].paused = false;
+        if (++step >= STEPS) fail(MODEL_LIVELOCK, "a livelock: %d steps and no end", STEPS);
+    }
     check_alive(p, size);
-    word_t *w = word_of(p, size);
+    w = word_of(p, size);
     if (peek(p, size) != value_of(w, newest(w)))
         fail(MODEL_MISUSE, "%s was written by a plain store", word_name(w));
     return w;
@@ -642,11 +684,12 @@ static uint64_t read_from(word_t *w, store_id id, unsigned order)
     me->now.seen[i] = id;
     me->read_since_yield |= UINT64_C(1) << i;
     if (id == newest(w)) me->stale[i] = 0;
+    else if (old_read_bound) old_reads++;
     if (id) {
         const view_t *view = &stores[id / SEQUENCE][id % SEQUENCE].view;
         join(order & MODEL_ACQUIRE ? &me->now : &me->pending, view);
     }
-    history(id);
+    if (!w->statistic) history(id);
     return value_of(w, id);
 }
 
@@ -655,7 +698,6 @@ static void write_at(word_t *w, unsigned at, uint64_t value, unsigned order, boo
 {
     thread_t *me = &threads[self];
     unsigned i = (unsigned)(w - words);
-    if (w->constant) fail(MODEL_MISUSE, "%s was said to be constant", word_name(w));
     if (w->count == STORES || ++me->stores == SEQUENCE) fail(MODEL_LIVELOCK, "a livelock: too many stores");
     store_id id = (store_id)(self * SEQUENCE + me->stores);
     store_t *s = &stores[self][me->stores];
@@ -678,14 +720,20 @@ static void write_at(word_t *w, unsigned at, uint64_t value, unsigned order, boo
     history(at == w->count - 1u ? 0 : at);
 }
 
+/* The place of the oldest store that the thread may read. */
+static unsigned oldest_place(const word_t *w)
+{
+    const thread_t *me = &threads[self];
+    unsigned i = (unsigned)(w - words);
+    bool only_newest = me->stale[i] >= STALE_ROUNDS || w->statistic || (old_read_bound && old_reads >= old_read_bound);
+    return only_newest ? w->count - 1u : place(me->now.seen[i]);
+}
+
 uint64_t model_load_(model_site_t *site, const void *p, size_t size)
 {
     word_t *w = begin(site, p, size);
     if (!w) return peek(p, size);
-    thread_t *me = &threads[self];
-    unsigned i = (unsigned)(w - words);
-    unsigned oldest = me->stale[i] >= STALE_ROUNDS ? w->count - 1u : place(me->now.seen[i]);
-    store_id id = w->order[w->count - 1u - choose(w->count - oldest)];
+    store_id id = w->order[w->count - 1u - choose(w->count - oldest_place(w))];
     uint64_t value = read_from(w, id, site_order(site));
     trace("%-18s load %s of %s -> %" PRIu64 " (%s)", site_text(site), order_name[site_order(site)], word_name(w), value,
           from_text(w, id));
@@ -776,8 +824,7 @@ bool model_cas_(model_site_t *site, void *p, size_t size, void *expected, uint64
         poke(expected, size, peek(p, size));
         return false;
     }
-    thread_t *me = &threads[self];
-    unsigned i = (unsigned)(w - words), oldest = me->stale[i] >= STALE_ROUNDS ? w->count - 1u : place(me->now.seen[i]);
+    unsigned oldest = oldest_place(w);
     store_id found[256];
     unsigned count = 0;
     store_id last = newest(w);
@@ -904,11 +951,20 @@ int cc_os_wait_(const uint32_t *p, uint32_t expected, uint64_t deadline)
     check_alive(p, sizeof *p);
     thread_t *me = &threads[self];
     word_t *w = word_of(p, sizeof *p);
+    use(w, false);
     unsigned oldest = place(me->now.seen[w - words]);
     if (place(w->woken) > oldest) oldest = place(w->woken);
     bool equal = value_of(w, newest(w)) == expected, other = false;
     for (unsigned at = oldest; at + 1u < w->count; at++) other |= (value_of(w, w->order[at]) == expected) != equal;
-    if (other && choose(2)) equal = !equal;
+    if (old_read_bound && old_reads >= old_read_bound) other = false;
+    if (other && choose(2)) {
+        equal = !equal;
+        if (old_read_bound) old_reads++;
+    }
+    while ((value_of(w, w->order[oldest]) == expected) != equal) oldest++;
+    me->now.seen[w - words] = w->order[oldest];
+    me->read_since_yield |= UINT64_C(1) << (w - words);
+    end_round();
     if (!equal) {
         history(EAGAIN);
         trace("wait on %s: not %" PRIu32, word_name(w), expected);
@@ -1023,9 +1079,9 @@ int model_self(void)
     return self;
 }
 
-void model_constant(const void *word)
+void model_statistic(const void *word)
 {
-    word_at(word)->constant = true;
+    word_at(word)->statistic = true;
 }
 
 void model_name(const void *word, const char *name)
@@ -1052,7 +1108,7 @@ static void run_once(void)
 {
     run++;
     self = 0;
-    step = preemptions = spurious = weak_failures = clock_jumps = tickets = freed_count = 0;
+    step = preemptions = old_reads = spurious = weak_failures = clock_jumps = tickets = freed_count = 0;
     now_ns = SECOND;
     setup_mark = 0;
     pruned = false;
@@ -1116,11 +1172,13 @@ static void forget_words(void)
 static double time_limit;
 static bool out_of_time;
 
-static model_verdict_t explore(const model_client_t *c, unsigned preemption_bound)
+static model_verdict_t explore(const model_client_t *c, unsigned preemption_bound, unsigned old_reads_bound)
 {
     double end = seconds() + time_limit;
+    bool more = true;
     client = c;
     bound = preemption_bound;
+    old_read_bound = old_reads_bound;
     executions = prunes = states = outcomes = 0;
     path_known = 0;
     out_of_time = false;
@@ -1129,6 +1187,14 @@ static model_verdict_t explore(const model_client_t *c, unsigned preemption_boun
     forget_words();
     do {
         run_once();
+        if (again) {
+            again = false;
+            executions = prunes = states = outcomes = 0;
+            path_used = path_known = 0;
+            table_used = 0;
+            epoch++;
+            continue;
+        }
         if (pruned) prunes++;
         else executions++;
         if (verdict != MODEL_PASSES) return verdict;
@@ -1136,13 +1202,14 @@ static model_verdict_t explore(const model_client_t *c, unsigned preemption_boun
             out_of_time = true;
             return MODEL_PASSES;
         }
-    } while (backtrack());
+        more = backtrack();
+    } while (more);
     return MODEL_PASSES;
 }
 
 model_verdict_t model_explore(const model_client_t *c)
 {
-    return explore(c, c->bound);
+    return explore(c, c->bound, c->old_reads);
 }
 
 /* ---- the program ---- */
@@ -1150,41 +1217,55 @@ model_verdict_t model_explore(const model_client_t *c)
 static const char *const verdict_name[] = {"passes", "assertion", "lost wake-up", "livelock", "data race", "use after free",
                                            "misuse"};
 
-static void print_path(void)
-{
-    for (unsigned i = 0, first = 1; i < path_used; i++) {
-        if (path[i].pick == 0) continue;
-        printf("%s%u.%u", first ? "" : ",", i, path[i].pick);
-        first = 0;
-    }
-}
-
-/* Whether the failed path, run once more, fails in the same way. */
+/* Whether the failed path, run once more, fails in the same way. Finds out shared_words for a replay. */
 static bool fails_again(void)
 {
+    static word_t before[WORDS];
     model_verdict_t first = verdict;
+    unsigned count = word_count, used = path_used;
+    bool same = false;
+    memcpy(before, words, sizeof before);
     replaying = true;
-    path_known = path_used;
-    run_once();
+    path_known = used;
+    shared_words = 0;
+    for (unsigned turn = 0; turn <= WORDS && !same; turn++) {
+        forget_words();
+        run_once();
+        uint64_t found = 0;
+        for (unsigned w = 0; w < word_count; w++)
+            for (unsigned k = 0; k < count; k++)
+                if (before[k].address == words[w].address && before[k].shared) found |= UINT64_C(1) << w;
+        same = found == shared_words && verdict == first && path_used == used;
+        shared_words = found;
+    }
+    path_used = used;
     replaying = false;
-    return verdict == first && path_used == path_known;
+    return same;
 }
 
 /* Runs the failed path once more, aloud. */
 static void show_failure(const char *program, const char *weakened)
 {
-    unsigned known = path_used;
     printf("%s: %s\n", client->name, failure);
     tracing = replaying = true;
-    path_known = known;
+    forget_words();
     run_once();
     tracing = replaying = false;
     printf("  => %s\n", failure);
     for (unsigned t = 1; t <= thread_count; t++)
         if (threads[t].status == ASLEEP) printf("     T%u sleeps on %s\n", t, word_name(word_at(threads[t].asleep_on)));
-    printf("  again: %s%s%s --replay %s/%u/", program, weakened ? " --weaken " : "", weakened ? weakened : "", client->name, bound);
-    path_used = known;
-    print_path();
+    printf("  again: %s%s%s --replay %s/%u.%u/%" PRIx64 "/", program, weakened ? " --weaken " : "", weakened ? weakened : "",
+           client->name, bound, old_read_bound, shared_words);
+    for (unsigned i = 0, first = 1; i < path_used; i++) {
+        if (path[i].pick == 0) continue;
+        unsigned last = i;
+        while (last + 1 < path_used && path[last + 1].pick == path[i].pick) last++;
+        printf("%s%u", first ? "" : ",", i);
+        if (last > i) printf("-%u", last);
+        printf(".%u", path[i].pick);
+        first = 0;
+        i = last;
+    }
     putchar('\n');
 }
 
@@ -1195,11 +1276,12 @@ static bool read_path(const char *text)
     while (*text) {
         char *rest;
         unsigned long at = strtoul(text, &rest, 10);
-        if (*rest != '.' || at >= CHOICES) return false;
+        unsigned long last = *rest == '-' ? strtoul(rest + 1, &rest, 10) : at;
+        if (*rest != '.' || last >= CHOICES) return false;
         unsigned long pick = strtoul(rest + 1, &rest, 10);
         if (pick > 254 || (*rest && *rest != ',')) return false;
-        path[at].pick = (uint8_t)pick;
-        path_known = (unsigned)at + 1;
+        for (; at <= last; at++) path[at].pick = (uint8_t)pick;
+        path_known = (unsigned)last + 1;
         text = *rest ? rest + 1 : rest;
     }
     return true;
@@ -1208,15 +1290,18 @@ static bool read_path(const char *text)
 static int replay(const char *program, const char *text, const model_client_t *clients, size_t count)
 {
     const char *slash = strchr(text, '/');
-    const char *second = slash ? strchr(slash + 1, '/') : NULL;
-    if (!second || !read_path(second + 1)) {
-        fprintf(stderr, "%s: --replay NAME/BOUND/CHOICES\n", program);
+    const char *second = slash ? strchr(slash + 1, '/') : NULL, *third = second ? strchr(second + 1, '/') : NULL;
+    if (!third || !read_path(third + 1)) {
+        fprintf(stderr, "%s: --replay NAME/BOUND/SHARED/CHOICES\n", program);
         return 2;
     }
     for (size_t i = 0; i < count; i++) {
         if (strlen(clients[i].name) != (size_t)(slash - text) || strncmp(clients[i].name, text, (size_t)(slash - text))) continue;
         client = &clients[i];
-        bound = (unsigned)strtoul(slash + 1, NULL, 10);
+        char *dot;
+        bound = (unsigned)strtoul(slash + 1, &dot, 10);
+        old_read_bound = *dot == '.' ? (unsigned)strtoul(dot + 1, NULL, 10) : 0;
+        shared_words = strtoull(second + 1, NULL, 16);
         tracing = replaying = true;
         forget_words();
         run_once();
@@ -1229,46 +1314,52 @@ static int replay(const char *program, const char *text, const model_client_t *c
 
 int model_main(int argc, char **argv, const model_client_t *clients, size_t count)
 {
-    unsigned forced = 0;
-    bool has_forced = false, ok = true, any_named = false;
+    unsigned forced = 0, forced_old = 0, passed = 0, failed = 0;
+    bool has_forced = false, has_forced_old = false, any_named = false;
     const char *replayed = NULL;
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(argv[i], "--full")) deep = true;
         else if (!strcmp(argv[i], "--bound")) forced = (unsigned)strtoul(value, NULL, 10), has_forced = true, i++;
+        else if (!strcmp(argv[i], "--old-reads")) forced_old = (unsigned)strtoul(value, NULL, 10), has_forced_old = true, i++;
         else if (!strcmp(argv[i], "--seconds")) time_limit = strtod(value, NULL), i++;
         else if (!strcmp(argv[i], "--replay")) replayed = value, i++;
         else if (argv[i][0] == '-') {
-            printf("usage: %s [--full] [--bound N] [--seconds S] [--replay NAME/BOUND/CHOICES] [client...]\n", argv[0]);
+            printf("usage: %s [--full] [--bound N] [--old-reads N] [--seconds S] [--replay TEXT] [beginning of a client's name...]\n", argv[0]);
             return strcmp(argv[i], "--help") ? 2 : 0;
         } else any_named = true;
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
+    const char *effort = getenv("TEST_EFFORT");   /* in percent; ./test --full sets 1000 */
+    if (effort && strtol(effort, NULL, 10) >= 1000) deep = true;
     if (replayed) return replay(argv[0], replayed, clients, count);
-    printf("%-32s %8s %10s %12s %12s %8s\n", "client", "bound", "executions", "cut short", "states", "seconds");
+    printf("%-38s %11s %9s %10s %12s %12s %8s\n", "client", "preemptions", "old reads", "executions", "cut short", "states", "seconds");
     for (size_t i = 0; i < count; i++) {
         const model_client_t *c = &clients[i];
         bool named = false;
-        for (int k = 1; k < argc; k++) named |= !strcmp(argv[k], c->name);
+        for (int k = 1; k < argc; k++) named |= !strncmp(argv[k], c->name, strlen(argv[k]));
         if (any_named ? !named : c->in_full_only && !deep) continue;
         unsigned b = has_forced ? forced : deep && c->full_bound ? c->full_bound : c->bound;
         double start = seconds();
-        model_verdict_t v = explore(c, b);
+        unsigned old = has_forced_old ? forced_old : deep && c->full_old_reads ? c->full_old_reads : c->old_reads;
+        model_verdict_t v = explore(c, b, old);
         double took = seconds() - start;
-        if (v != MODEL_PASSES && !fails_again()) {
-            printf("%s: the failed execution cannot be replayed\n", c->name);
-            ok = false;
-        }
-        char bound_text[16];
-        snprintf(bound_text, sizeof bound_text, b == MODEL_UNBOUNDED ? "none" : "%u", b);
-        printf("%-32s %8s %10" PRIu64 " %12" PRIu64 " %12" PRIu64 " %8.2f  %s%s%s\n", c->name, bound_text, executions, prunes,
+        bool replays = v == MODEL_PASSES || fails_again();
+        char bound_text[16], old_text[16];
+        snprintf(bound_text, sizeof bound_text, b == MODEL_UNBOUNDED ? "any" : "%u", b);
+        snprintf(old_text, sizeof old_text, old == 0 ? "any" : "%u", old);
+        printf("%-38s %11s %9s %10" PRIu64 " %12" PRIu64 " %12" PRIu64 " %8.2f  %s%s%s\n", c->name, bound_text, old_text, executions, prunes,
                states, took, v == c->verdict ? "ok" : "FAILED", out_of_time ? ", not finished" : "",
                c->verdict != MODEL_PASSES && v == c->verdict ? ": found the bug" : "");
-        if (v != c->verdict) {
-            ok = false;
+        if (v == c->verdict && replays) {
+            passed++;
+        } else {
+            failed++;
+            if (!replays) printf("%s: the failed execution cannot be replayed\n", c->name);
             if (v == MODEL_PASSES) printf("%s: expected a %s\n", c->name, verdict_name[c->verdict]);
             else show_failure(argv[0], NULL);
         }
     }
-    return ok ? 0 : 1;
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed != 0;
 }

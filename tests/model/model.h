@@ -43,6 +43,8 @@ typedef struct model_client {
     void (*finish)(void);                   /* after the last thread ended, alone; may be NULL */
     uint8_t bound;                          /* preemptions an execution; MODEL_UNBOUNDED: every interleaving */
     uint8_t full_bound;                     /* the same with --full; 0: as bound */
+    uint8_t old_reads;                      /* loads that may return another than the newest store, an execution; 0: any */
+    uint8_t full_old_reads;                 /* the same with --full; 0: as old_reads */
     uint8_t spurious;                       /* waits that may return for no reason, an execution */
     uint8_t weak_failures;                  /* weak compare-and-swaps that may fail for no reason, an execution */
     uint8_t clock_jumps;                    /* reads of the clock that may find a second gone, an execution */
@@ -76,8 +78,8 @@ unsigned model_choose(unsigned count);
 /* The number of the running thread, from 1; 0 in setup and finish. */
 int model_self(void);
 
-/* In setup: no thread will write it, so reading it is no step. A thread that does write it fails. */
-void model_constant(const void *word);
+/* In setup: what this word holds steers nothing that matters, so an access to it is no step. */
+void model_statistic(const void *word);
 
 /* A name for traces. */
 void model_name(const void *word, const char *name);

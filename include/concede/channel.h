@@ -50,10 +50,10 @@ typedef struct cc_channel_options {
 } cc_channel_options_t;
 
 /* Positions count messages in steps of 2, for ever, and wrap around. A test makes them narrow. */
-#if !defined(CC_INDEX_T)
-#define CC_INDEX_T size_t
+#if !defined(CC_INDEX_)
+#define CC_INDEX_ size_t
 #endif
-typedef CC_INDEX_T cc_index_t;
+typedef CC_INDEX_ cc_index_t;
 
 /* A slot is the message and, behind it, a stamp that says whose turn it is, so that one cache line carries both. With
  * p the position that uses the slot next:

@@ -17,6 +17,7 @@
 #if !defined(BENCH_SIZES)
 #include "../bench.h"
 #include <stdlib.h>
+#include <string.h>
 #define BENCH_SIZES(subject) &subject##_8, &subject##_64, &subject##_256
 enum { BENCH_BURST = 64 };
 typedef struct bench_message_8 { uint64_t value; } bench_message_8;

@@ -37,7 +37,8 @@ static void BENCH_NAME(SIZED, pingpong)(bench_thread *t)
     CHANNEL *there = t->index == 0 ? &object->there : &object->back;
     CHANNEL *back = t->index == 0 ? &object->back : &object->there;
     uint64_t ops = 0;
-    MESSAGE m = { 0 };
+    MESSAGE m;
+    memset(&m, 0, sizeof m);
     SEND_LOCAL(there)
     RECEIVE_LOCAL(back)
     if (t->index == 0) {
@@ -69,7 +70,8 @@ static void BENCH_NAME(SIZED, finish)(bench_thread *t, uint64_t ops, uint64_t su
     CHANNEL *c = &object->there;
     if (cc_fetch_add_acq_rel(t->done, 1) + 1 == t->senders) {
         SEND_LOCAL(c)
-        MESSAGE m = { 0 };
+        MESSAGE m;
+        memset(&m, 0, sizeof m);
         for (uint32_t i = t->senders; i < t->threads; i++) {
             SEND(c, m);
         }
@@ -83,7 +85,8 @@ static void BENCH_NAME(SIZED, stream)(bench_thread *t)
     BENCH_NAME(SIZED, object) *object = (BENCH_NAME(SIZED, object) *)t->object;
     CHANNEL *c = &object->there;
     uint64_t ops = 0, sum = 0;
-    MESSAGE m = { 0 };
+    MESSAGE m;
+    memset(&m, 0, sizeof m);
     if (t->index < t->senders) {
         {
             SEND_LOCAL(c)
@@ -114,8 +117,9 @@ static void BENCH_NAME(SIZED, burst)(bench_thread *t)
     BENCH_NAME(SIZED, object) *object = (BENCH_NAME(SIZED, object) *)t->object;
     CHANNEL *c = &object->there;
     uint64_t ops = 0, sum = 0;
-    MESSAGE ms[BENCH_BURST] = { { 0 } };
-    size_t burst = t->burst < BENCH_BURST ? t->burst : BENCH_BURST;
+    MESSAGE ms[BENCH_BURST];
+    size_t burst = t->burst < (uint32_t)BENCH_BURST ? t->burst : (uint32_t)BENCH_BURST;
+    memset(ms, 0, sizeof ms);
     if (t->index < t->senders) {
         {
             SEND_LOCAL(c)
@@ -162,7 +166,8 @@ static void BENCH_NAME(SIZED, paced)(bench_thread *t)
     BENCH_NAME(SIZED, object) *object = (BENCH_NAME(SIZED, object) *)t->object;
     CHANNEL *c = &object->there;
     uint64_t ops = 0;
-    MESSAGE m = { 0 };
+    MESSAGE m;
+    memset(&m, 0, sizeof m);
     if (t->index == 0) {
         uint64_t due = bench_ticks();
         SEND_LOCAL(c)

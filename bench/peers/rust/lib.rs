@@ -1,0 +1,405 @@
+//! The loops of loops/lock.h and loops/channel.h once more, in Rust, for what Rust has.
+//!
+//! A call from C into a Rust library cannot be inlined, and these calls take nanoseconds; so the hot loop stands here,
+//! of the same shape as the one in C, and is called once a slice. What it shares with C is laid out as in bench.h.
+//!
+//!   lock     std::sync::Mutex and parking_lot::Mutex by lock(), released by dropping the guard
+//!   channel  crossbeam_channel::bounded and std::sync::mpsc::sync_channel by send() and recv(), which block
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed};
+
+#[repr(C)]
+pub struct Clock {
+    tsc: u32,
+}
+
+#[repr(C)]
+pub struct Setting {
+    threads: u32,
+    senders: u32,
+    outside_ns: u32,
+    work_ns: u32,
+    interval_us: u32,
+    capacity: u32,
+    message_size: u32,
+    burst: u32,
+}
+
+const BITS: u32 = 7;
+const BUCKETS: usize = ((64 - BITS + 1) << BITS) as usize;
+
+#[repr(C)]
+pub struct Histogram {
+    count: u64,
+    max: u64,
+    buckets: [u64; BUCKETS],
+}
+
+#[repr(C)]
+pub struct Thread {
+    object: *mut c_void,
+    stop: *const AtomicU32,
+    index: u32,
+    threads: u32,
+    senders: u32,
+    work: u32,
+    interval: u64,
+    burst: u32,
+    done: *const AtomicU32,
+    histogram: *mut Histogram,
+    ops: u64,
+    retries: u64,
+    sum: u64,
+}
+
+extern "C" {
+    static bench_time: Clock;
+    fn bench_ticks_call() -> u64;
+    fn bench_pace(due: u64) -> u64;
+}
+
+/// So that C can see that both sides mean the same.
+#[no_mangle]
+pub extern "C" fn bench_rust_thread_size() -> usize {
+    std::mem::size_of::<Thread>() + std::mem::size_of::<Histogram>() + std::mem::size_of::<Setting>()
+}
+
+#[inline(always)]
+fn ticks() -> u64 {
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if bench_time.tsc != 0 {
+            return core::arch::x86_64::_rdtsc();
+        }
+        bench_ticks_call()
+    }
+}
+
+#[inline(always)]
+fn work(turns: u32) {
+    let mut x = turns as u64;
+    for _ in 0..turns {
+        x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        unsafe { core::arch::asm!("/* {0} */", inout(reg) x, options(nomem, nostack, preserves_flags)) };
+    }
+}
+
+impl Thread {
+    #[inline(always)]
+    fn stopped(&self) -> bool {
+        unsafe { (*self.stop).load(Relaxed) != 0 }
+    }
+
+    #[inline(always)]
+    fn record(&mut self, value: u64) {
+        let bits = 64 - (value | 1).leading_zeros();
+        let shift = if bits > BITS + 1 { bits - BITS - 1 } else { 0 };
+        let index = ((shift << BITS) as u64 + (value >> shift)) as usize;
+        unsafe {
+            let h = &mut *self.histogram;
+            *h.buckets.get_unchecked_mut(index) += 1;
+            h.count += 1;
+            if value > h.max {
+                h.max = value;
+            }
+        }
+    }
+}
+
+// ---- lock ----------------------------------------------------------------------------------------------------------
+
+trait Lock {
+    fn new() -> Self;
+    fn increment(&self);
+    /// The time when the lock was taken.
+    fn increment_timed(&self) -> u64;
+}
+
+impl Lock for std::sync::Mutex<u64> {
+    fn new() -> Self {
+        std::sync::Mutex::new(0)
+    }
+    #[inline(always)]
+    fn increment(&self) {
+        *self.lock().unwrap() += 1;
+    }
+    #[inline(always)]
+    fn increment_timed(&self) -> u64 {
+        let mut guard = self.lock().unwrap();
+        let now = ticks();
+        *guard += 1;
+        now
+    }
+}
+
+impl Lock for parking_lot::Mutex<u64> {
+    fn new() -> Self {
+        parking_lot::Mutex::new(0)
+    }
+    #[inline(always)]
+    fn increment(&self) {
+        *self.lock() += 1;
+    }
+    #[inline(always)]
+    fn increment_timed(&self) -> u64 {
+        let mut guard = self.lock();
+        let now = ticks();
+        *guard += 1;
+        now
+    }
+}
+
+#[repr(align(4096))]
+struct Aligned<T>(T);
+
+fn lock_rate<L: Lock>(t: &mut Thread) {
+    let lock = unsafe { &(*(t.object as *const Aligned<L>)).0 };
+    let turns = t.work;
+    let mut ops = 0;
+    while !t.stopped() {
+        lock.increment();
+        ops += 1;
+        work(turns);
+    }
+    t.ops = ops;
+}
+
+fn lock_latency<L: Lock>(t: &mut Thread) {
+    let lock = unsafe { &(*(t.object as *const Aligned<L>)).0 };
+    let turns = t.work;
+    let mut ops = 0;
+    while !t.stopped() {
+        let before = ticks();
+        let after = lock.increment_timed();
+        ops += 1;
+        t.record(after - before);
+        work(turns);
+    }
+    t.ops = ops;
+}
+
+macro_rules! export_lock {
+    ($type:ty, $create:ident, $destroy:ident, $rate:ident, $latency:ident) => {
+        #[no_mangle]
+        pub extern "C" fn $create(_: &Setting) -> *mut c_void {
+            Box::into_raw(Box::new(Aligned(<$type as Lock>::new()))) as *mut c_void
+        }
+        #[no_mangle]
+        pub unsafe extern "C" fn $destroy(object: *mut c_void) {
+            drop(Box::from_raw(object as *mut Aligned<$type>))
+        }
+        #[no_mangle]
+        pub extern "C" fn $rate(t: &mut Thread) {
+            lock_rate::<$type>(t)
+        }
+        #[no_mangle]
+        pub extern "C" fn $latency(t: &mut Thread) {
+            lock_latency::<$type>(t)
+        }
+    };
+}
+export_lock!(std::sync::Mutex<u64>, rust_std_lock_create, rust_std_lock_destroy, rust_std_lock_rate, rust_std_lock_latency);
+export_lock!(
+    parking_lot::Mutex<u64>,
+    rust_parking_lot_create,
+    rust_parking_lot_destroy,
+    rust_parking_lot_rate,
+    rust_parking_lot_latency
+);
+
+// ---- channel -------------------------------------------------------------------------------------------------------
+
+/// A value and N more words.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Message<const N: usize> {
+    value: u64,
+    rest: [u64; N],
+}
+
+trait Channel<T> {
+    fn new(capacity: usize) -> Self;
+    fn send(&self, message: T);
+    fn receive(&self) -> T;
+}
+
+struct Crossbeam<T>(crossbeam_channel::Sender<T>, crossbeam_channel::Receiver<T>);
+impl<T> Channel<T> for Crossbeam<T> {
+    fn new(capacity: usize) -> Self {
+        let (sender, receiver) = crossbeam_channel::bounded(capacity);
+        Crossbeam(sender, receiver)
+    }
+    #[inline(always)]
+    fn send(&self, message: T) {
+        let _ = self.0.send(message);
+    }
+    #[inline(always)]
+    fn receive(&self) -> T {
+        self.1.recv().unwrap()
+    }
+}
+
+struct Std<T>(std::sync::mpsc::SyncSender<T>, std::sync::mpsc::Receiver<T>);
+impl<T> Channel<T> for Std<T> {
+    fn new(capacity: usize) -> Self {
+        let (sender, receiver) = std::sync::mpsc::sync_channel(capacity);
+        Std(sender, receiver)
+    }
+    #[inline(always)]
+    fn send(&self, message: T) {
+        let _ = self.0.send(message);
+    }
+    #[inline(always)]
+    fn receive(&self) -> T {
+        self.1.recv().unwrap()
+    }
+}
+
+struct Pair<C> {
+    there: Aligned<C>,
+    back: Aligned<C>,
+}
+
+fn pingpong<C: Channel<Message<N>>, const N: usize>(t: &mut Thread) {
+    let pair = unsafe { &*(t.object as *const Pair<C>) };
+    let mut message = Message { value: 0, rest: [0; N] };
+    if t.index == 0 {
+        let mut ops = 0;
+        let mut before = ticks();
+        loop {
+            message.value = if t.stopped() { 0 } else { ops + 1 };
+            pair.there.0.send(message);
+            message = pair.back.0.receive();
+            let after = ticks();
+            t.record(after - before);
+            before = after;
+            ops += 1;
+            if message.value == 0 {
+                break;
+            }
+        }
+        t.ops = ops;
+    } else {
+        loop {
+            message = pair.there.0.receive();
+            pair.back.0.send(message);
+            if message.value == 0 {
+                break;
+            }
+        }
+    }
+}
+
+fn stream<C: Channel<Message<N>>, const N: usize>(t: &mut Thread) {
+    let channel = unsafe { &(*(t.object as *const Pair<C>)).there.0 };
+    let mut message = Message { value: 0, rest: [0; N] };
+    let (mut ops, mut sum) = (0u64, 0u64);
+    if t.index < t.senders {
+        while !t.stopped() {
+            ops += 1;
+            sum = sum.wrapping_add(ops);
+            message.value = ops;
+            channel.send(message);
+        }
+        if unsafe { (*t.done).fetch_add(1, AcqRel) } + 1 == t.senders {
+            message.value = 0;
+            for _ in t.senders..t.threads {
+                channel.send(message);
+            }
+        }
+        t.retries = ops;
+    } else {
+        loop {
+            message = channel.receive();
+            if message.value == 0 {
+                break;
+            }
+            sum = sum.wrapping_add(message.value);
+            ops += 1;
+        }
+        t.ops = ops;
+    }
+    t.sum = sum;
+}
+
+fn paced<C: Channel<Message<N>>, const N: usize>(t: &mut Thread) {
+    let channel = unsafe { &(*(t.object as *const Pair<C>)).there.0 };
+    let mut message = Message { value: 0, rest: [0; N] };
+    if t.index == 0 {
+        let mut due = ticks();
+        loop {
+            due = unsafe { bench_pace(due + t.interval) };
+            message.value = if t.stopped() { 0 } else { ticks() };
+            channel.send(message);
+            if message.value == 0 {
+                break;
+            }
+        }
+    } else {
+        let mut ops = 0;
+        loop {
+            message = channel.receive();
+            if message.value == 0 {
+                break;
+            }
+            let now = ticks();
+            t.record(now.saturating_sub(message.value));
+            ops += 1;
+        }
+        t.ops = ops;
+    }
+}
+
+macro_rules! export_channel {
+    ($type:ident, $words:literal, $create:ident, $destroy:ident, $pingpong:ident, $stream:ident, $paced:ident) => {
+        #[no_mangle]
+        pub extern "C" fn $create(s: &Setting) -> *mut c_void {
+            if s.message_size as usize != std::mem::size_of::<Message<$words>>() {
+                return std::ptr::null_mut();
+            }
+            let new = || Aligned(<$type<Message<$words>> as Channel<Message<$words>>>::new(s.capacity as usize));
+            Box::into_raw(Box::new(Pair { there: new(), back: new() })) as *mut c_void
+        }
+        #[no_mangle]
+        pub unsafe extern "C" fn $destroy(object: *mut c_void) {
+            drop(Box::from_raw(object as *mut Pair<$type<Message<$words>>>))
+        }
+        #[no_mangle]
+        pub extern "C" fn $pingpong(t: &mut Thread) {
+            pingpong::<$type<Message<$words>>, $words>(t)
+        }
+        #[no_mangle]
+        pub extern "C" fn $stream(t: &mut Thread) {
+            stream::<$type<Message<$words>>, $words>(t)
+        }
+        #[no_mangle]
+        pub extern "C" fn $paced(t: &mut Thread) {
+            paced::<$type<Message<$words>>, $words>(t)
+        }
+    };
+}
+export_channel!(
+    Crossbeam, 0,
+    rust_crossbeam_8_create, rust_crossbeam_8_destroy, rust_crossbeam_8_pingpong, rust_crossbeam_8_stream, rust_crossbeam_8_paced
+);
+export_channel!(
+    Crossbeam, 7,
+    rust_crossbeam_64_create, rust_crossbeam_64_destroy, rust_crossbeam_64_pingpong, rust_crossbeam_64_stream, rust_crossbeam_64_paced
+);
+export_channel!(
+    Crossbeam, 31,
+    rust_crossbeam_256_create, rust_crossbeam_256_destroy, rust_crossbeam_256_pingpong, rust_crossbeam_256_stream, rust_crossbeam_256_paced
+);
+export_channel!(
+    Std, 0,
+    rust_std_8_create, rust_std_8_destroy, rust_std_8_pingpong, rust_std_8_stream, rust_std_8_paced
+);
+export_channel!(
+    Std, 7,
+    rust_std_64_create, rust_std_64_destroy, rust_std_64_pingpong, rust_std_64_stream, rust_std_64_paced
+);
+export_channel!(
+    Std, 31,
+    rust_std_256_create, rust_std_256_destroy, rust_std_256_pingpong, rust_std_256_stream, rust_std_256_paced
+);

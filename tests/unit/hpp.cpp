@@ -1,0 +1,124 @@
+// concede.hpp: the standard's requirements on a mutex, with the standard's own users of one. Also the macros of the C
+// headers, as C++.
+#include "harness.h"
+#include <concede/concede.hpp>
+
+#include <condition_variable>
+#include <limits>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+using std::chrono::duration;
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+static concede::mutex global; // constant-initialised
+
+static_assert(!std::is_copy_constructible<concede::mutex>::value, "a mutex stays where it is");
+static_assert(!std::is_copy_assignable<concede::mutex>::value, "a mutex stays where it is");
+static_assert(std::is_nothrow_default_constructible<concede::mutex>::value, "making one cannot fail");
+static_assert(std::is_trivially_destructible<concede::mutex>::value, "there is nothing to destroy");
+
+TEST(mutex_starts_free_and_excludes)
+{
+    CHECK(global.try_lock());
+    CHECK(!global.try_lock());
+    CHECK(!global.try_lock_for(milliseconds(1)));
+    CHECK(!global.try_lock_until(std::chrono::steady_clock::now() + milliseconds(1)));
+    CHECK(!global.try_lock_until(std::chrono::system_clock::now() + milliseconds(1)));
+    global.unlock();
+    CHECK(global.try_lock_for(nanoseconds(0)));
+    global.unlock();
+    CHECK(global.try_lock_until(std::chrono::steady_clock::time_point())); // long past: still tries once
+    global.unlock();
+    CHECK(cc_lock_try_acquire(global.native_handle()));
+    CHECK(!global.try_lock());
+    cc_lock_release(global.native_handle());
+}
+
+TEST(durations_become_nanoseconds_without_overflow)
+{
+    using concede::detail::nanoseconds;
+    CHECK_EQ(nanoseconds(milliseconds(3)), 3000000);
+    CHECK_EQ(nanoseconds(milliseconds(0)), 0);
+    CHECK_EQ(nanoseconds(milliseconds(-5)), 0);
+    CHECK_EQ(nanoseconds(hours::max()), CC_FOREVER);
+    CHECK_EQ(nanoseconds(hours::min()), 0);
+    CHECK_EQ(nanoseconds(std::chrono::nanoseconds::max()), CC_FOREVER);
+    CHECK_EQ(nanoseconds(duration<double>(1e300)), CC_FOREVER);
+    CHECK_EQ(nanoseconds(duration<double>(std::numeric_limits<double>::infinity())), CC_FOREVER);
+    CHECK_EQ(nanoseconds(duration<double>(std::numeric_limits<double>::quiet_NaN())), 0);
+    CHECK_EQ(nanoseconds(duration<double>(0.25)), 250000000);
+    CHECK_EQ(nanoseconds(duration<double, std::nano>(0.5)), 1); // rounded up: never early
+    CHECK_EQ(nanoseconds(seconds(8000000000)), UINT64_C(8000000000000000000));
+}
+
+TEST(the_standard_s_guards_take_it)
+{
+    concede::mutex a, b;
+    long count = 0;
+    std::vector<std::thread> pool;
+    for (int i = 0; i < 4; i++)
+        pool.emplace_back([&, i] {
+            for (uint64_t n = test_effort(5000); n > 0; n--) {
+                std::unique_lock<concede::mutex> first(a, std::defer_lock), second(b, std::defer_lock);
+                if (i % 2) std::lock(first, second);
+                else std::lock(second, first);
+                count++;
+            }
+        });
+    for (auto &thread : pool) thread.join();
+    CHECK_EQ(count, 4 * test_effort(5000));
+}
+
+TEST(a_condition_variable_waits_with_it)
+{
+    concede::mutex mutex;
+    std::condition_variable_any changed;
+    int turn = 0;
+    std::thread other([&] {
+        std::unique_lock<concede::mutex> guard(mutex);
+        for (int i = 0; i < 100; i++) {
+            changed.wait(guard, [&] { return turn % 2 == 1; });
+            turn++;
+            changed.notify_one();
+        }
+    });
+    std::unique_lock<concede::mutex> guard(mutex);
+    for (int i = 0; i < 100; i++) {
+        changed.wait(guard, [&] { return turn % 2 == 0; });
+        turn++;
+        changed.notify_one();
+    }
+    guard.unlock();
+    other.join();
+    CHECK_EQ(turn, 200);
+}
+
+TEST(initialisers_and_await_are_valid_cpp)
+{
+    cc_event_t event = CC_EVENT_INIT;
+    cc_parker_t parker = CC_PARKER_INIT;
+    cc_lock_t lock = CC_LOCK_INIT;
+    cc_backoff_t backoff = CC_BACKOFF_INIT, snooze = CC_SNOOZE_INIT;
+    cc_backoff_options_t options = CC_BACKOFF_OPTIONS_INIT;
+    uint32_t flag = 0;
+    std::thread setter([&] {
+        cc_store_release(&flag, 1u);
+        cc_event_notify_all(&event);
+        cc_parker_unpark(&parker);
+    });
+    CC_EVENT_AWAIT(&event, cc_load_acquire(&flag) == 1);
+    bool again = CC_EVENT_AWAIT_UNTIL(&event, cc_load_acquire(&flag) == 2, cc_deadline_in(1000));
+    CHECK(!again);
+    cc_parker_park(&parker);
+    setter.join();
+    cc_backoff_init_options(&snooze, &options);
+    cc_backoff_spin(&backoff);
+    CHECK_EQ(backoff.current, 2);
+    CHECK(cc_lock_try_acquire(&lock));
+}

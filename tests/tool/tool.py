@@ -131,6 +131,15 @@ def full_disk_is_said_plainly(what):
 
 
 @case
+def half_a_page_is_not_left_behind():
+    with tempfile.TemporaryDirectory() as folder:
+        sample, page = pathlib.Path(folder, "sample.json"), pathlib.Path(folder, "page.html")
+        sample.write_text(json.dumps(results()))
+        said = run("sh", "-c", 'trap "" XFSZ; ulimit -f 16; exec "$0" "$@"', PROGRAM, "report", "--from", sample, "-o", page, fails=True)
+        need("cannot write %s: File too large" % page in said and not page.exists(), said)
+
+
+@case
 def output_that_cannot_be_written_is_said_before_measuring():
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:

@@ -29,10 +29,18 @@ static void print_facts(const machine_t *m)
     fact("system", text);
     fact("cc_pause", m->pause);
     fact("membarrier", m->membarrier ? "works: who notifies pays no fence" : "not here: who notifies pays a full fence");
-    snprintf(text, sizeof text, "%s%s%s", m->has_tsc ? m->tsc_invariant ? "invariant" : "not invariant" : "none",
-             m->clocksource[0] ? "; the kernel's clock: " : "", m->clocksource);
-    fact("TSC", text);
     if (m->governor[0]) fact("governor", m->governor);
+}
+
+static void print_tsc(const machine_t *m)
+{
+    char text[256];
+    int used = snprintf(text, sizeof text, "%s", m->has_tsc ? m->tsc_invariant ? "invariant" : "not invariant" : "none");
+    if (m->tsc_ghz > 0)
+        used += snprintf(text + used, sizeof text - (size_t)used, ", %.3f GHz, %s to read, steps of %s", m->tsc_ghz,
+                         tool_duration(m->tsc_read_ns), tool_duration(m->tsc_step_ns));
+    if (m->clocksource[0]) snprintf(text + used, sizeof text - (size_t)used, "; the kernel's clock: %s", m->clocksource);
+    fact("TSC", text);
 }
 
 static void print_costs(const machine_t *m)
@@ -92,6 +100,7 @@ static int run(int argc, char **argv)
         json_close(&w);
         return 0;
     }
+    print_tsc(&machine);
     print_costs(&machine);
     const cc_costs_t *library = cc_costs();
     char text[256];

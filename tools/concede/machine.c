@@ -4,6 +4,9 @@
 
 #include <concede/concede.h>
 
+#if defined(CONCEDE_WITH_BENCH)
+#include "bench.h"
+#endif
 #include "os.h" /* the bare system calls, which the public headers hide */
 
 #include <math.h>
@@ -410,6 +413,15 @@ void machine_measure(machine_t *m)
 {
     int first = m->cpu_list[0], second = m->usable > 1 && m->affinity > 1 ? m->cpu_list[m->affinity - 1] : first;
     void *result = NULL;
+    tool_progress("clock", "", 0);
+#if defined(CONCEDE_WITH_BENCH)
+    bench_time_start();
+    if (bench_time.tsc) {
+        m->tsc_ghz = bench_time.ticks_per_ns;
+        m->tsc_read_ns = bench_time.overhead_ns;
+        m->tsc_step_ns = bench_time.step_ns;
+    }
+#endif
     tool_progress("calls", "", 0);
     m->cost[MACHINE_PAUSE] = batch_cost_(pauses_, 1000);
     m->cost[MACHINE_YIELD] = batch_cost_(yields_, 50);
@@ -467,6 +479,11 @@ void machine_write_json(const machine_t *m, json_writer_t *w)
     json_open(w, "tsc", '{');
     json_bool(w, "present", m->has_tsc);
     json_bool(w, "invariant", m->tsc_invariant);
+    if (m->tsc_ghz > 0) {
+        json_number(w, "ghz", m->tsc_ghz);
+        json_number(w, "read_ns", m->tsc_read_ns);
+        json_number(w, "step_ns", m->tsc_step_ns);
+    }
     json_string(w, "clocksource", m->clocksource[0] ? m->clocksource : NULL);
     json_close(w);
     json_string(w, "unit", "ns");

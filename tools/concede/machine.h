@@ -45,6 +45,7 @@ typedef struct machine {
     char affinity_list[128];
     int cpu_list[MACHINE_CPUS]; /* the CPUs of the affinity mask */
     bool has_tsc, tsc_invariant;
+    double tsc_ghz, tsc_read_ns, tsc_step_ns; /* 0: not known; step: the smallest difference that it shows */
     bool membarrier, hypervisor;
     machine_cost_t cost[MACHINE_PROBES];
     int lines;

@@ -314,7 +314,7 @@ static int run(int argc, char **argv)
     if (out.file != stdout && root) {
         print_summary(json_get(root, "bench"));
         putchar('\n');
-        printf("%s%s%s\n", tool_bold(), path, tool_plain());
+        printf("The page: %s%s%s\n", tool_bold(), path, tool_plain());
     }
     json_free(root);
     return 0;

@@ -266,11 +266,28 @@ static size_t mpmc_recv_(cc_channel_t *channel, unsigned char *messages, size_t 
     return taken;
 }
 
-/* Closed, and every position that was taken before the close is taken by a receiver. */
+/* Closed, and every position that was taken before the close is taken by a receiver. If not, whoever takes the last one
+ * wakes all, if it sees that the channel is closed: so we, who have seen it, pass a fence before we say that it is not. */
 static bool mpmc_drained_(const cc_channel_t *channel)
 {
     cc_index_t end = cc_load_acquire(&channel->sender.position); /* [channel.closed] pairs with the or in close */
-    return (end & CLOSED) && (cc_index_t)(end - CLOSED) == cc_load_relaxed(&channel->receiver.position); /* relaxed: only grows */
+    if (!(end & CLOSED)) return false;
+    end = (cc_index_t)(end - CLOSED);
+    if (cc_load_relaxed(&channel->receiver.position) == end) return true; /* relaxed: only grows */
+    cc_fence_heavy_(); /* [channel.close] pairs with the light fence in mpmc_recv_(), between the position and `closed` */
+    return cc_load_relaxed(&channel->receiver.position) == end; /* relaxed: the fence orders it */
+}
+
+/* Whether there is a turn for one more thread of a side. The position may move between its reading and the stamp's. */
+static bool mpmc_more_(const cc_channel_t *channel, const cc_channel_side_t *side, cc_index_t turn)
+{
+    cc_index_t seen, again = cc_load_relaxed(&side->position); /* relaxed: the same answer twice is the answer */
+    do {
+        seen = again;
+        if (mpmc_ready_(channel, seen & (cc_index_t)~CLOSED, turn, 1)) return true;
+        again = cc_load_relaxed(&side->position);
+    } while (seen != again);
+    return false;
 }
 
 /* ---- Both ------------------------------------------------------------------------------------------------------- */
@@ -355,9 +372,7 @@ static int wait_(cc_channel_t *channel, bool sending, void *message, size_t size
         learn_(channel, side, brief ? SLEPT_SHORT : SLEPT_LONG);
         /* A wake-up may stand for more than one message or slot, if another thread's was half-finished when it was sent:
          * if there is more, wake the next. */
-        if (result == 0 && !is_spsc_(channel) &&
-            mpmc_ready_(channel, cc_load_relaxed(&side->position) & (cc_index_t)~CLOSED, sending ? 0 : 1, 1))
-            cc_event_notify_one(event);
+        if (result == 0 && !is_spsc_(channel) && mpmc_more_(channel, side, sending ? 0 : 1)) cc_event_notify_one(event);
     }
     return result == EAGAIN ? ETIMEDOUT : result;
 }

@@ -115,6 +115,8 @@ __attribute__((unused)) static void stress_threads(int count, void (*body)(stres
             ended += __atomic_load_n(&threads[i].ended, __ATOMIC_ACQUIRE) != 0;
         }
         if (ended == count) break;
+        if (sum + (uint64_t)ended != last && stalled_ms >= 2000)
+            printf("%s: note: no progress for %d ms\n", test_name, stalled_ms);
         stalled_ms = sum + (uint64_t)ended == last ? stalled_ms + 10 : 0;
         last = sum + (uint64_t)ended;
         if (stalled_ms >= STRESS_STALL_S * 1000) {

@@ -66,13 +66,13 @@ for system in macos freebsd openbsd; do
     echo "| $target | clang $(clang -dumpversion) | $result | | |" >>"$table"
 done
 
-# The Debian package, from the files that git knows, with the version of the headers and no error of lintian's.
+# The Debian package, from a copy of the tree, with the version of the headers and no error of lintian's.
 install_missing dh=debhelper dpkg-buildpackage=dpkg-dev fakeroot=fakeroot lintian=lintian || exit 1
 say debian
 debian=build/debian/concede
 rm -rf build/debian
 mkdir -p "$debian"
-git ls-files -z | xargs -0 cp --parents -t "$debian"
+tar -c --exclude=./build* --exclude=./.git . | tar -x -C "$debian"
 version=$(sed -n 's/.*STRING "\(.*\)"/\1/p' include/concede/version.h)
 if [ "$(cd "$debian" && dpkg-parsechangelog -S Version)" = "$version" ] &&
     (cd "$debian" && dpkg-buildpackage -us -uc -j"$(nproc)") >build/debian/build.log 2>&1 &&
@@ -81,7 +81,7 @@ if [ "$(cd "$debian" && dpkg-parsechangelog -S Version)" = "$version" ] &&
     say "debian: the package builds"
 else
     failed=$((failed + 1))
-    tail -n 40 build/debian/build.log build/debian/lintian.log
+    tail -n 40 build/debian/*.log
     say "debian: the package does not build"
 fi
 

@@ -51,7 +51,7 @@ def private_names(text):
 def source(path):
     text = expanded(path)
     for name in private_names(path.read_text()):
-        text = re.sub(r"(?<![\w.>])%s\b" % name, "cc_%s_%s" % (path.stem, name), text)
+        text = re.sub(r"(?<![\w.>])%s\b" % name, "cc_in_%s_%s" % (path.stem, name), text)
     return "/* ---- src/%s ---- */\n%s\n" % (path.name, text)
 
 

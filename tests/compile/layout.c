@@ -23,6 +23,13 @@ CC_STATIC_ASSERT_(sizeof(cc_parker_t) == 4, "parker");
 CC_STATIC_ASSERT_(sizeof(cc_lock_t) == 4, "lock");
 CC_STATIC_ASSERT_(sizeof(cc_event_t) == 12, "event");
 
+CC_STATIC_ASSERT_(sizeof(cc_channel_options_t) == 2 * sizeof(size_t) + 8, "channel options");
+CC_STATIC_ASSERT_(offsetof(cc_channel_options_t, capacity) == 0, "channel options");
+CC_STATIC_ASSERT_(offsetof(cc_channel_options_t, message_size) == sizeof(size_t), "channel options");
+CC_STATIC_ASSERT_(offsetof(cc_channel_options_t, kind) == 2 * sizeof(size_t), "channel options");
+CC_STATIC_ASSERT_(offsetof(cc_channel_options_t, snooze_iters) == 2 * sizeof(size_t) + 4, "channel options");
+CC_STATIC_ASSERT_(sizeof(cc_channel_t) == 5 * CC_CACHE_LINE, "channel");
+
 /* Every initialiser is positional and constant, and works in a function and outside of one. */
 extern cc_backoff_t backoff, snooze;
 extern cc_parker_t parker;

@@ -1,7 +1,6 @@
 /* What any project that uses concede may look like: inlines, slow paths, and an answer to check. */
 #include <concede/concede.h>
 #include <stdio.h>
-#include <string.h>
 
 int main(void)
 {
@@ -9,6 +8,9 @@ int main(void)
     cc_event_t event = CC_EVENT_INIT;
     cc_lock_t lock = CC_LOCK_INIT;
     cc_backoff_t backoff = CC_SNOOZE_INIT;
+    cc_channel_options_t options = {4, sizeof(uint64_t), CC_CHANNEL_MPMC, CC_SNOOZE_ADAPTIVE};
+    cc_channel_t *channel;
+    uint64_t message = 42, received = 0;
     uint32_t word = 0;
 
     while (!cc_backoff_is_completed(&backoff)) cc_backoff_snooze(&backoff);
@@ -22,6 +24,11 @@ int main(void)
     cc_lock_acquire(&lock);
     if (cc_lock_acquire_timeout(&lock, 1000)) return 4;
     cc_lock_release(&lock);
+    if (cc_channel_create(&channel, &options) != 0 || cc_channel_send(channel, &message) != 0) return 5;
+    cc_channel_close(channel);
+    if (cc_channel_recv(channel, &received) != 0 || received != message) return 6;
+    if (cc_channel_recv(channel, &received) == 0) return 7;
+    cc_channel_destroy(channel);
     if (cc_costs()->cpus < 1) return 3;
     printf("concede %s works\n", CC_VERSION_STRING);
     return 0;

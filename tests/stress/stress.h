@@ -92,9 +92,9 @@ __attribute__((unused)) static void stress_threads(int count, void (*body)(stres
 {
     static uint64_t scenario;
     uint32_t start = 0;
-    stress_thread *threads = NULL;
-    REQUIRE(posix_memalign((void **)&threads, CC_CACHE_LINE, (size_t)count * sizeof *threads) == 0);
-    memset(threads, 0, (size_t)count * sizeof *threads);
+    char *memory = (char *)calloc((size_t)count + 1, sizeof(stress_thread));
+    REQUIRE(memory != NULL);
+    stress_thread *threads = (stress_thread *)(void *)(memory + -(uintptr_t)memory % CC_CACHE_LINE);
     scenario++;
     for (int i = 0; i < count; i++) {
         stress_thread *t = &threads[i];
@@ -129,7 +129,7 @@ __attribute__((unused)) static void stress_threads(int count, void (*body)(stres
         stress_sleep_ms(10);
     }
     for (int i = 0; i < count; i++) pthread_join(threads[i].thread, NULL);
-    free(threads);
+    free(memory);
 }
 
 /* When a scenario that usually takes `ms` is over. */

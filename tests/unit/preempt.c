@@ -1,0 +1,561 @@
+/* One thread, interrupted at every step: for each operation and each thing that another thread may do meanwhile, the test
+ * runs the operation once for each of its atomic accesses and system calls, and lets the other act right before that one.
+ * So no order of the two is missed in which the other is not interrupted itself (for the rest there is tests/model).
+ *
+ * The sources are included, so that their atomics can be counted, and so that they can be broken on purpose: each mutant
+ * below must be noticed by the same tests. */
+#include "harness.h"
+#include "fake_os.h"
+#include <concede/atomic.h>
+#include <sys/wait.h>
+
+/* ---- Stops before every atomic access --------------------------------------------------------------------------- */
+
+static unsigned step_number, act_at;
+static bool acted, acting, step_reached;
+static void (*act)(void);
+
+static void act_now(void)
+{
+    if (acted || acting) return;
+    acted = acting = true;
+    act();
+    acting = false;
+}
+
+static void step(void)
+{
+    if (acting || ++step_number != act_at) return;
+    step_reached = true;
+    act_now();
+}
+
+/* ---- What is broken on purpose ---------------------------------------------------------------------------------- */
+
+static enum {
+    NOTHING,
+    NO_WAKE,         /* the system call that wakes is left out */
+    NO_COMPARISON,   /* falls asleep without comparing the word again */
+    STORE_FOR_SWAP,  /* a lock is given up by a plain store */
+    NO_LOOK_AGAIN    /* does not look again between announcing itself and sleeping */
+
+} mutant;
+
+static int mutable_wait(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    step();
+    return cc_os_wait_(word, mutant == NO_COMPARISON ? *word : expected, deadline);
+}
+
+static void mutable_wake(const uint32_t *word, uint32_t count)
+{
+    step();
+    if (mutant != NO_WAKE) cc_os_wake_(word, count);
+}
+
+#undef cc_atomic_load_
+#undef cc_atomic_store_
+#undef cc_atomic_exchange_
+#undef cc_atomic_cas_
+#undef cc_atomic_fetch_
+#undef cc_cas_release
+#define cc_atomic_load_(p, order)        (step(), __atomic_load_n((p), __ATOMIC_##order))
+#define cc_atomic_store_(p, v, order)    (step(), __atomic_store_n((p), (v), __ATOMIC_##order))
+#define cc_atomic_exchange_(p, v, order) (step(), __atomic_exchange_n((p), (v), __ATOMIC_##order))
+#define cc_atomic_cas_(p, e, v, weak, order)                                                                           \
+    (step(), __atomic_compare_exchange_n((p), (e), (v), weak, __ATOMIC_##order, __ATOMIC_RELAXED))
+#define cc_atomic_fetch_(op, p, v, order) (step(), __atomic_fetch_##op((p), (v), __ATOMIC_##order))
+#define cc_cas_release(p, e, v)                                                                                        \
+    (mutant == STORE_FOR_SWAP ? (cc_store_release(p, v), true) : cc_atomic_cas_(p, e, v, false, RELEASE))
+
+#define cc_os_wait_ mutable_wait
+#define cc_os_wake_ mutable_wake
+#include "../../src/park.c"
+#include "../../src/event.c"
+#include "../../src/lock.c"
+#include "../../src/channel.c"
+#undef cc_os_wait_
+#undef cc_os_wake_
+
+/* ---- The exploration -------------------------------------------------------------------------------------------- */
+
+/* One operation and what comes between. `begin` sets the stage, `operation` runs with the other's `act` before one of its
+ * steps (or while it sleeps, if it got that far), `check` looks at what became of it. */
+typedef struct play {
+    void (*begin)(void);
+    void (*operation)(void);
+    void (*other)(void);
+    void (*check)(void);
+} play;
+
+static void at_yield(void)
+{
+    step();
+}
+
+static unsigned explore(const play *p)
+{
+    static const cc_costs_t costs = {1000000, 1000, 2000, 2}; /* few pauses: each is a step */
+    unsigned at = 1;
+    for (;; at++) {
+        fake_start();
+        cc_costs_set(&costs);
+        act = p->other;
+        act_at = UINT32_MAX;
+        acted = acting = step_reached = false;
+        fake.before_sleep = fake.on_yield = fake.on_membarrier = at_yield;
+        fake.asleep = act_now;
+        step_number = 0;
+        p->begin();
+        act_at = step_number + at;
+        p->operation();
+        act_now(); /* unless it has: the other comes after it */
+        p->check();
+        if (!step_reached) return at;
+        REQUIRE(at < 10000);
+    }
+}
+
+/* Whether any order of the play fails, found out in a child so that a lost wake-up does not end this program. */
+static bool fails(const play *p)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        if (freopen("/dev/null", "w", stdout) == NULL) _exit(0);
+        alarm(20);
+        explore(p);
+        _exit(__atomic_load_n(&test_bad_checks, __ATOMIC_RELAXED) != 0);
+    }
+    int status = 0;
+    REQUIRE(child > 0 && waitpid(child, &status, 0) == child);
+    return status != 0;
+}
+
+#define HOLDS(...)                                                                                                     \
+    do {                                                                                                               \
+        const play one_ = {__VA_ARGS__};                                                                               \
+        mutant = NOTHING;                                                                                              \
+        CHECK(explore(&one_) > 1);                                                                                     \
+    } while (0)
+
+#define NOTICES(which, ...)                                                                                            \
+    do {                                                                                                               \
+        const play one_ = {__VA_ARGS__};                                                                               \
+        mutant = which;                                                                                                \
+        CHECK(fails(&one_));                                                                                           \
+        mutant = NOTHING;                                                                                              \
+    } while (0)
+
+/* ---- Parker ----------------------------------------------------------------------------------------------------- */
+
+static cc_parker_t parker;
+static bool parked;
+
+static void park_begin(void)
+{
+    parker.state = CC_PARKER_EMPTY_;
+}
+
+static void park_for_ever(void)
+{
+    cc_parker_park(&parker);
+    parked = true;
+}
+
+static void park_for_a_while(void)
+{
+    parked = cc_parker_park_timeout(&parker, 100);
+}
+
+static void unpark(void)
+{
+    cc_parker_unpark(&parker);
+}
+
+static void one_token_in_all(void)
+{
+    bool left = cc_parker_park_until(&parker, 0);
+    CHECK_EQ(parked + left, 1);
+    CHECK_EQ(parker.state, CC_PARKER_EMPTY_);
+}
+
+TEST(a_token_at_any_moment_of_a_park_is_taken_or_kept)
+{
+    HOLDS(park_begin, park_for_ever, unpark, one_token_in_all);
+    HOLDS(park_begin, park_for_a_while, unpark, one_token_in_all);
+    NOTICES(NO_WAKE, park_begin, park_for_ever, unpark, one_token_in_all);
+    NOTICES(NO_COMPARISON, park_begin, park_for_ever, unpark, one_token_in_all);
+}
+
+/* ---- Event ------------------------------------------------------------------------------------------------------ */
+
+static cc_event_t event;
+static uint32_t flag;
+static bool came;
+
+static void event_begin(void)
+{
+    memset(&event, 0, sizeof event);
+    flag = 0;
+    cc_fence_mode_ = CC_FENCE_UNKNOWN_;
+}
+
+static void await_flag(void)
+{
+    CC_EVENT_AWAIT(&event, cc_load_acquire(&flag));
+    came = true;
+}
+
+static void await_flag_for_a_while(void)
+{
+    came = CC_EVENT_AWAIT_UNTIL(&event, cc_load_acquire(&flag), cc_deadline_in(100000));
+}
+
+static void await_flag_by_hand(void)
+{
+    for (;;) {
+        uint32_t key = cc_event_listen(&event);
+        if (mutant != NO_LOOK_AGAIN && cc_load_acquire(&flag)) {
+            cc_event_cancel(&event);
+            break;
+        }
+        cc_event_wait(&event, key);
+        if (cc_load_acquire(&flag)) break;
+    }
+    came = true;
+}
+
+static void set_and_notify_one(void)
+{
+    cc_store_release(&flag, 1);
+    cc_event_notify_one(&event);
+}
+
+static void set_and_notify_all(void)
+{
+    cc_store_release(&flag, 1);
+    cc_event_notify_all(&event);
+}
+
+static void it_came_and_nobody_is_counted(void)
+{
+    CHECK(came || fake.now_ns >= 1000100000);
+    CHECK_EQ(event.waiters, 0);
+}
+
+TEST(a_notify_at_any_moment_of_a_wait_is_not_lost)
+{
+    HOLDS(event_begin, await_flag, set_and_notify_one, it_came_and_nobody_is_counted);
+    HOLDS(event_begin, await_flag, set_and_notify_all, it_came_and_nobody_is_counted);
+    HOLDS(event_begin, await_flag_for_a_while, set_and_notify_one, it_came_and_nobody_is_counted);
+    HOLDS(event_begin, await_flag_by_hand, set_and_notify_one, it_came_and_nobody_is_counted);
+    HOLDS(event_begin, await_flag_by_hand, set_and_notify_all, it_came_and_nobody_is_counted);
+    NOTICES(NO_WAKE, event_begin, await_flag_by_hand, set_and_notify_one, it_came_and_nobody_is_counted);
+    NOTICES(NO_COMPARISON, event_begin, await_flag_by_hand, set_and_notify_one, it_came_and_nobody_is_counted);
+    NOTICES(NO_LOOK_AGAIN, event_begin, await_flag_by_hand, set_and_notify_one, it_came_and_nobody_is_counted);
+}
+
+/* The other is also a waiter, that comes and goes: it must not take along what was meant for this one. */
+static void another_listens_and_cancels_and_sets(void)
+{
+    cc_event_listen(&event);
+    cc_store_release(&flag, 1);
+    cc_event_notify_one(&event);
+    cc_event_cancel(&event);
+}
+
+static void another_times_out_and_sets(void)
+{
+    uint32_t key = cc_event_listen(&event);
+    void (*asleep)(void) = fake.asleep;
+    fake.asleep = NULL;
+    const uint32_t *slept_on = fake.waited_on;
+    CHECK(!cc_event_wait_until(&event, key, 1));
+    fake.waited_on = slept_on;
+    fake.asleep = asleep;
+    set_and_notify_one();
+}
+
+TEST(a_waiter_that_gives_up_takes_nobody_s_wake_up_along)
+{
+    HOLDS(event_begin, await_flag_by_hand, another_times_out_and_sets, it_came_and_nobody_is_counted);
+    HOLDS(event_begin, await_flag, another_listens_and_cancels_and_sets, it_came_and_nobody_is_counted);
+}
+
+/* ---- Lock ------------------------------------------------------------------------------------------------------- */
+
+static cc_lock_t lock;
+static bool got;
+
+static void held_by_the_other(void)
+{
+    lock.word = 0;
+    REQUIRE(cc_lock_try_acquire(&lock));
+}
+
+static void free_lock(void)
+{
+    lock.word = 0;
+}
+
+static void acquire(void)
+{
+    cc_lock_acquire(&lock);
+    got = true;
+}
+
+static void acquire_for_a_while(void)
+{
+    got = cc_lock_acquire_timeout(&lock, 100000);
+}
+
+static void release(void)
+{
+    cc_lock_release(&lock);
+}
+
+static void take_and_give_back(void)
+{
+    if (cc_lock_try_acquire(&lock)) cc_lock_release(&lock);
+}
+
+static void release_and_take_and_give_back(void)
+{
+    cc_lock_release(&lock);
+    take_and_give_back();
+}
+
+static void it_is_ours_alone(void)
+{
+    if (!got) {
+        CHECK(fake.now_ns >= 1000100000);
+        CHECK_EQ(lock.word & ~2u, 0);
+        return;
+    }
+    CHECK(!cc_lock_try_acquire(&lock));
+    cc_lock_release(&lock);
+    CHECK_EQ(lock.word, 0);
+    CHECK(cc_lock_try_acquire(&lock));
+    cc_lock_release(&lock);
+}
+
+/* With the lock gone through hands, nobody is owed it and it is free for anybody. */
+static void give_back(void)
+{
+    cc_lock_acquire(&lock);
+    CHECK(!cc_lock_try_acquire(&lock));
+    cc_lock_release(&lock);
+}
+
+static void it_is_free(void)
+{
+    CHECK_EQ(lock.word, 0);
+}
+
+TEST(a_release_at_any_moment_of_an_acquire_is_not_lost)
+{
+    HOLDS(held_by_the_other, acquire, release, it_is_ours_alone);
+    HOLDS(held_by_the_other, acquire_for_a_while, release, it_is_ours_alone);
+    HOLDS(held_by_the_other, acquire, release_and_take_and_give_back, it_is_ours_alone);
+    HOLDS(free_lock, give_back, take_and_give_back, it_is_free);
+    NOTICES(NO_WAKE, held_by_the_other, acquire, release, it_is_ours_alone);
+    NOTICES(NO_COMPARISON, held_by_the_other, acquire, release, it_is_ours_alone);
+    NOTICES(STORE_FOR_SWAP, held_by_the_other, acquire, release, it_is_ours_alone);
+}
+
+/* ---- Channel ---------------------------------------------------------------------------------------------------- */
+
+static cc_channel_t *channel;
+static CC_ALIGNED_(CC_CACHE_LINE) unsigned char memory[8192];
+static uint32_t kind, snooze, sent, received, result;
+
+static void new_channel(size_t capacity)
+{
+    cc_channel_options_t options = {capacity, sizeof(uint32_t), kind, snooze};
+    REQUIRE(cc_channel_init(memory, sizeof memory, &options, &channel) == 0);
+    sent = received = 0;
+    cc_fence_mode_ = CC_FENCE_UNKNOWN_;
+}
+
+static void take_in(int (*receive)(cc_channel_t *, void *))
+{
+    uint32_t message = 0;
+    result = (uint32_t)receive(channel, &message);
+    if (result == 0) CHECK_EQ(message, ++received); /* in order, none twice, none left out */
+}
+
+static void put_out(int (*send)(cc_channel_t *, const void *))
+{
+    uint32_t message = sent + 1;
+    result = (uint32_t)send(channel, &message);
+    if (result == 0) sent++;
+}
+
+static int recv_for_a_while(cc_channel_t *c, void *message)
+{
+    return cc_channel_recv_timeout(c, message, 100000);
+}
+
+static int send_for_a_while(cc_channel_t *c, const void *message)
+{
+    return cc_channel_send_timeout(c, message, 100000);
+}
+
+static void empty_channel(void)
+{
+    new_channel(2);
+}
+
+static void full_channel(void)
+{
+    new_channel(2);
+    for (int i = 0; i < 2; i++) put_out(cc_channel_try_send);
+    REQUIRE(sent == 2);
+}
+
+static void blocking_recv(void)
+{
+    take_in(cc_channel_recv);
+    CHECK(result == 0 || result == EPIPE);
+}
+
+static void timed_recv(void)
+{
+    take_in(recv_for_a_while);
+    CHECK(result == 0 || result == EPIPE || (result == ETIMEDOUT && fake.now_ns >= 1000100000));
+}
+
+static void try_recv(void)
+{
+    take_in(cc_channel_try_recv);
+    CHECK_EQ(fake.waits + fake.yields, 0);
+}
+
+static void blocking_send(void)
+{
+    put_out(cc_channel_send);
+    CHECK(result == 0 || result == EPIPE);
+}
+
+static void timed_send(void)
+{
+    put_out(send_for_a_while);
+    CHECK(result == 0 || result == EPIPE || (result == ETIMEDOUT && fake.now_ns >= 1000100000));
+}
+
+static void try_send(void)
+{
+    put_out(cc_channel_try_send);
+    CHECK_EQ(fake.waits + fake.yields, 0);
+}
+
+/* The other's doings keep the result of this one's. */
+static void other_sends(void)
+{
+    uint32_t kept = result;
+    put_out(cc_channel_try_send);
+    result = kept;
+}
+
+static void other_receives(void)
+{
+    uint32_t kept = result;
+    take_in(cc_channel_try_recv);
+    result = kept;
+}
+
+static void other_closes(void)
+{
+    cc_channel_close(channel);
+}
+
+static void other_sends_and_closes(void)
+{
+    other_sends();
+    cc_channel_close(channel);
+}
+
+static void other_closes_and_sends(void)
+{
+    cc_channel_close(channel);
+    other_sends();
+}
+
+static void other_receives_and_closes(void)
+{
+    other_receives();
+    cc_channel_close(channel);
+}
+
+/* Whatever was accepted is there: received by now, or received now; nobody is counted as waiting. */
+static void nothing_is_lost(void)
+{
+    CHECK_EQ(channel->senders.event.waiters, 0);
+    CHECK_EQ(channel->receivers.event.waiters, 0);
+    do take_in(cc_channel_try_recv);
+    while (result == 0);
+    CHECK_EQ(result, cc_channel_is_closed(channel) ? EPIPE : EAGAIN);
+    CHECK_EQ(received, sent);
+    put_out(cc_channel_try_send);
+    CHECK_EQ(result, cc_channel_is_closed(channel) ? EPIPE : 0);
+}
+
+static void for_all_channels(void (*test)(void))
+{
+    static const uint32_t snoozes[] = {CC_SNOOZE_NONE, CC_SNOOZE_ADAPTIVE, 2};
+    for (kind = CC_CHANNEL_MPMC; kind <= CC_CHANNEL_SPSC; kind++) {
+        for (int i = 0; i < 3; i++) {
+            snooze = snoozes[i];
+            test();
+        }
+    }
+}
+
+static void receiving(void)
+{
+    void (*const ways[])(void) = {blocking_recv, timed_recv, try_recv};
+    for (int i = 0; i < 3; i++) {
+        HOLDS(empty_channel, ways[i], other_sends, nothing_is_lost);
+        HOLDS(empty_channel, ways[i], other_closes, nothing_is_lost);
+        HOLDS(empty_channel, ways[i], other_sends_and_closes, nothing_is_lost);
+        HOLDS(empty_channel, ways[i], other_closes_and_sends, nothing_is_lost);
+        HOLDS(full_channel, ways[i], other_closes, nothing_is_lost);
+    }
+}
+
+static void sending(void)
+{
+    void (*const ways[])(void) = {blocking_send, timed_send, try_send};
+    for (int i = 0; i < 3; i++) {
+        HOLDS(full_channel, ways[i], other_receives, nothing_is_lost);
+        HOLDS(full_channel, ways[i], other_closes, nothing_is_lost);
+        HOLDS(full_channel, ways[i], other_receives_and_closes, nothing_is_lost);
+        HOLDS(empty_channel, ways[i], other_closes, nothing_is_lost);
+        HOLDS(empty_channel, ways[i], other_receives_and_closes, nothing_is_lost);
+        HOLDS(empty_channel, ways[i], other_receives, nothing_is_lost);
+    }
+}
+
+static void broken(void)
+{
+    NOTICES(NO_WAKE, empty_channel, blocking_recv, other_sends, nothing_is_lost);
+    NOTICES(NO_WAKE, full_channel, blocking_send, other_receives, nothing_is_lost);
+    NOTICES(NO_WAKE, empty_channel, blocking_recv, other_closes, nothing_is_lost);
+    NOTICES(NO_COMPARISON, empty_channel, blocking_recv, other_sends, nothing_is_lost);
+}
+
+TEST(a_send_or_close_at_any_moment_of_a_receive_is_not_lost)
+{
+    for_all_channels(receiving);
+}
+
+TEST(a_receive_or_close_at_any_moment_of_a_send_is_not_lost)
+{
+    for_all_channels(sending);
+}
+
+TEST(a_broken_channel_is_noticed)
+{
+    for_all_channels(broken);
+}

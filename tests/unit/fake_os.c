@@ -30,6 +30,7 @@ void fake_pause(void)
     pause_ps_left += fake.pause_ps;
     fake.now_ns += pause_ps_left / 1000;
     pause_ps_left %= 1000;
+    if (fake.on_pause) fake.on_pause();
 }
 
 int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)

@@ -30,7 +30,8 @@ typedef struct fake_os {
     uint64_t pause_ps, yield_ns, wake_ns; /* what these take on the clock */
     bool registers;                       /* whether membarrier can be registered */
     uint32_t membarriers_granted;         /* how many succeed before it is refused */
-    void (*before_sleep)(void), (*asleep)(void), (*on_wake)(void), (*on_yield)(void), (*on_membarrier)(void);
+    void (*before_sleep)(void), (*asleep)(void), (*on_wake)(void), (*on_yield)(void), (*on_membarrier)(void),
+        (*on_pause)(void);
     const fake_result *script;
     size_t script_lines;
 

@@ -1,0 +1,347 @@
+/* lock.h on a fake system: its word, its phases, its deadlines, the handing over. src/lock.c is included, so that its
+ * pauses are counted. */
+#include "harness.h"
+#include "fake_os.h"
+#include <concede/arch.h>
+#undef CC_ARCH_PAUSE_
+#define CC_ARCH_PAUSE_() fake_pause()
+#include "../../src/lock.c"
+
+#define MS UINT64_C(1000000)
+
+static cc_lock_t lock;
+
+static void set_up(uint32_t cpus)
+{
+    cc_costs_t costs = {40000, 1000, 30000, cpus};
+    fake_start();
+    fake.pause_ps = 40000;
+    cc_costs_set(&costs);
+    lock.word = FREE;
+}
+
+/* Held by another thread, which acts in hooks. */
+static void set_up_held(uint32_t cpus)
+{
+    set_up(cpus);
+    REQUIRE(cc_lock_try_acquire(&lock));
+}
+
+static void release(void)
+{
+    cc_lock_release(&lock);
+}
+
+static unsigned calls(void)
+{
+    return fake.waits + fake.wakes + fake.yields + fake.membarriers + fake.registrations;
+}
+
+TEST(all_zero_is_a_free_lock_of_four_bytes)
+{
+    static cc_lock_t zero;
+    cc_lock_t initialised = CC_LOCK_INIT;
+    CHECK_EQ(sizeof zero, 4);
+    CHECK_EQ(memcmp(&zero, &initialised, sizeof zero), 0);
+    CHECK(cc_lock_try_acquire(&zero));
+}
+
+TEST(a_free_lock_is_taken_and_given_up_without_a_call)
+{
+    set_up(2);
+    for (int i = 0; i < 3; i++) {
+        cc_lock_acquire(&lock);
+        CHECK_EQ(lock.word, HELD);
+        cc_lock_release(&lock);
+        CHECK_EQ(lock.word, FREE);
+    }
+    CHECK(cc_lock_try_acquire(&lock));
+    cc_lock_release(&lock);
+    CHECK(cc_lock_acquire_until(&lock, 0));
+    cc_lock_release(&lock);
+    CHECK(cc_lock_acquire_timeout(&lock, 0));
+    cc_lock_release(&lock);
+    cc_lock_acquire_spin(&lock);
+    cc_lock_release(&lock);
+    CHECK_EQ(calls() + fake.pauses, 0);
+}
+
+TEST(try_does_not_wait)
+{
+    set_up_held(2);
+    for (int i = 0; i < 3; i++) CHECK(!cc_lock_try_acquire(&lock));
+    CHECK_EQ(calls() + fake.pauses + fake.clock_reads, 0);
+    CHECK_EQ(lock.word, HELD);
+}
+
+TEST(a_past_deadline_tries_once_and_does_not_wait)
+{
+    set_up_held(2);
+    CHECK(!cc_lock_acquire_until(&lock, 0));
+    CHECK(!cc_lock_acquire_until(&lock, fake.now_ns));
+    CHECK(!cc_lock_acquire_timeout(&lock, 0));
+    CHECK_EQ(calls() + fake.pauses, 0);
+    CHECK_EQ(lock.word, HELD);
+}
+
+TEST(one_cpu_never_spins)
+{
+    set_up_held(1);
+    fake.asleep = release;
+    cc_lock_acquire(&lock);
+    CHECK_EQ(fake.pauses, 0);
+    CHECK_EQ(fake.waits, 1);
+}
+
+TEST(spinning_ends_in_sleep_within_its_budget)
+{
+    set_up_held(2);
+    uint64_t start = fake.now_ns;
+    fake.asleep = release;
+    cc_lock_acquire(&lock);
+    CHECK(fake.pauses > 0);
+    CHECK_EQ(fake.waits, 1);
+    CHECK(fake.now_ns - start <= 2 * (uint64_t)CC_LOCK_SPIN_NS + 2 * MAX_NS);
+    CHECK(fake.now_ns - start >= CC_LOCK_SPIN_NS / 4);
+}
+
+static unsigned release_at_pause;
+static void release_soon(void)
+{
+    if (fake.pauses == release_at_pause) release();
+}
+
+TEST(a_lock_given_up_soon_is_taken_without_sleeping)
+{
+    static const unsigned soon[] = {1, 2, 3, 10, 50, 100};
+    for (size_t i = 0; i < sizeof soon / sizeof soon[0]; i++) {
+        set_up_held(2);
+        release_at_pause = soon[i];
+        fake.on_pause = release_soon;
+        cc_lock_acquire(&lock);
+        CHECK_EQ(calls(), 0);
+        CHECK_EQ(lock.word, HELD);
+    }
+}
+
+TEST(a_lock_given_up_is_found_within_the_longest_interval)
+{
+    for (unsigned i = 0; i < 200; i++) {
+        set_up_held(2);
+        release_at_pause = 1 + i;
+        fake.on_pause = release_soon;
+        cc_lock_acquire(&lock);
+        CHECK(fake.pauses - release_at_pause <= MAX_NS / 40);
+    }
+}
+
+TEST(seeds_differ_between_stacks_and_are_never_zero)
+{
+    char stack[4096 * 4];
+    uint32_t last = 0;
+    for (size_t at = 0; at < sizeof stack; at += 4096) {
+        uint32_t seed = seed_((uintptr_t)(stack + at));
+        CHECK(seed != 0);
+        CHECK(seed != last);
+        last = seed;
+    }
+    CHECK(seed_(0) != 0);
+}
+
+TEST(spin_never_calls_the_system)
+{
+    set_up_held(2);
+    release_at_pause = 1000000;
+    fake.on_pause = release_soon;
+    cc_lock_acquire_spin(&lock);
+    CHECK_EQ(calls(), 0);
+    CHECK_EQ(lock.word, HELD);
+}
+
+TEST(a_sleeper_is_woken_once_and_remembers_that_others_may_sleep)
+{
+    set_up_held(2);
+    fake.asleep = release;
+    cc_lock_acquire(&lock);
+    CHECK(fake.waited_on == &lock.word);
+    CHECK_EQ(fake.waited_until, CC_FOREVER);
+    CHECK_EQ(fake.wakes, 1);
+    CHECK(fake.woken == &lock.word);
+    CHECK_EQ(fake.woken_count, 1);
+    CHECK_EQ(lock.word, HELD | PARKED);
+    cc_lock_release(&lock);
+    CHECK_EQ(fake.wakes, 2);
+    CHECK_EQ(lock.word, FREE);
+    cc_lock_acquire(&lock);
+    cc_lock_release(&lock);
+    CHECK_EQ(fake.wakes, 2); /* and then it is forgotten */
+}
+
+TEST(a_release_on_the_way_to_sleep_is_not_lost)
+{
+    set_up_held(1);
+    fake.before_sleep = release;
+    cc_lock_acquire(&lock);
+    CHECK_EQ(fake.waits, 1);
+    CHECK(lock.word & HELD);
+}
+
+static void release_on_third_wait(void)
+{
+    if (fake.waits == 3) release();
+}
+
+TEST(a_wait_that_ends_for_no_reason_goes_on_to_the_same_deadline)
+{
+    static const int reasons[] = {0, EAGAIN, EINTR, ETIMEDOUT, EINVAL, ENOSYS, EFAULT, EPERM, ENOMEM};
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
+        fake_result lines[2] = {{reasons[i], 3}, {reasons[i], 4}};
+        for (int forever = 0; forever < 2; forever++) {
+            set_up_held(1);
+            uint64_t deadline = forever ? CC_FOREVER : fake.now_ns + 100;
+            fake.script = lines;
+            fake.script_lines = 2;
+            fake.asleep = release_on_third_wait;
+            CHECK(cc_lock_acquire_until(&lock, deadline));
+            CHECK_EQ(fake.waits, 3);
+            CHECK_EQ(fake.waited_until, deadline);
+        }
+    }
+}
+
+TEST(a_timeout_returns_false_at_its_deadline_and_leaves_the_lock_usable)
+{
+    for (uint32_t cpus = 1; cpus <= 2; cpus++) {
+        set_up_held(cpus);
+        uint64_t deadline = fake.now_ns + 500000;
+        CHECK(!cc_lock_acquire_until(&lock, deadline));
+        CHECK_EQ(fake.now_ns, deadline);
+        cc_lock_release(&lock);
+        CHECK_EQ(lock.word, FREE);
+        CHECK(cc_lock_try_acquire(&lock));
+    }
+}
+
+TEST(huge_timeouts_saturate)
+{
+    set_up_held(1);
+    fake.asleep = release;
+    CHECK(cc_lock_acquire_timeout(&lock, UINT64_MAX - 5));
+    CHECK_EQ(fake.waited_until, CC_FOREVER);
+}
+
+TEST(a_release_that_crosses_the_timeout_is_taken)
+{
+    set_up_held(1);
+    fake.asleep = release;
+    FAKE_SCRIPT({ETIMEDOUT, 100});
+    CHECK(cc_lock_acquire_timeout(&lock, 100));
+    CHECK(!cc_lock_try_acquire(&lock));
+}
+
+/* The holder releases and takes it back faster than the woken one can look: for a millisecond that is allowed. */
+static unsigned takeovers, refusals;
+static void release_and_take_back(void)
+{
+    cc_lock_release(&lock);
+    if (cc_lock_try_acquire(&lock)) takeovers++;
+    else refusals++;
+    fake.now_ns += MS / 10;
+}
+
+TEST(whoever_slept_too_long_is_handed_the_lock_ahead_of_newcomers)
+{
+    for (uint32_t cpus = 1; cpus <= 2; cpus++) {
+        set_up_held(cpus);
+        takeovers = refusals = 0;
+        fake.asleep = release_and_take_back;
+        uint64_t start = fake.now_ns;
+        cc_lock_acquire(&lock);
+        CHECK(takeovers >= 1); /* not first come, first served */
+        CHECK_EQ(refusals, 1); /* but in the end the newcomer is refused, and the sleeper has it */
+        CHECK(fake.now_ns - start >= OWED_NS);
+        CHECK(fake.now_ns - start < 2 * OWED_NS + 2 * CC_LOCK_SPIN_NS);
+        CHECK_EQ(lock.word, HELD | PARKED);
+        CHECK(!cc_lock_try_acquire(&lock));
+        cc_lock_release(&lock);
+        CHECK_EQ(lock.word, FREE); /* nobody is owed it any more */
+    }
+}
+
+static void pass_a_millisecond(void)
+{
+    fake.now_ns += 2 * MS;
+}
+
+TEST(whoever_is_owed_the_lock_and_gives_up_is_owed_it_no_more)
+{
+    for (uint32_t cpus = 1; cpus <= 2; cpus++) {
+        set_up_held(cpus);
+        FAKE_SCRIPT({0, 2 * MS}, {0, 0}, {0, 0});
+        CHECK(!cc_lock_acquire_timeout(&lock, 10 * MS));
+        CHECK(lock.word < OWED);
+        CHECK(!(lock.word & GRANTED));
+        cc_lock_release(&lock);
+        CHECK_EQ(lock.word, FREE);
+    }
+    set_up_held(1);
+    fake.before_sleep = pass_a_millisecond;
+    CHECK(!cc_lock_acquire_timeout(&lock, 10 * MS));
+    CHECK(lock.word < OWED);
+}
+
+static void release_while_it_is_owed(void)
+{
+    if (lock.word >= OWED) release();
+}
+
+TEST(a_grant_that_crosses_the_timeout_is_taken)
+{
+    set_up_held(1);
+    fake.asleep = release_while_it_is_owed;
+    FAKE_SCRIPT({0, 2 * MS}, {ETIMEDOUT, 8 * MS});
+    CHECK(cc_lock_acquire_timeout(&lock, 10 * MS));
+    CHECK_EQ(lock.word & (uint32_t)~PARKED, HELD);
+    cc_lock_release(&lock);
+    CHECK_EQ(lock.word, FREE);
+}
+
+TEST(several_may_be_owed_it_and_each_gets_it)
+{
+    set_up(1);
+    lock.word = HELD | PARKED | 3 * OWED; /* three sleep and have waited too long */
+    cc_lock_release(&lock);
+    CHECK(lock.word & GRANTED);
+    for (uint32_t left = 3; left > 0; left--) {
+        CHECK(!cc_lock_try_acquire(&lock));
+        /* What a sleeper does when it wakes up and is owed it. */
+        uint32_t seen = lock.word, taken = ((seen & ~(uint32_t)GRANTED) | PARKED) - OWED;
+        CHECK(cc_cas_acquire(&lock.word, &seen, taken));
+        CHECK_EQ(lock.word / OWED, left - 1);
+        cc_lock_release(&lock);
+    }
+    CHECK_EQ(lock.word, FREE);
+    CHECK_EQ(fake.wakes, 4);
+}
+
+#if !defined(_WIN32)
+#include <sys/mman.h>
+
+static void *page;
+static void next_holder_frees_it(void)
+{
+    munmap(page, 4096);
+}
+
+TEST(release_does_not_touch_a_lock_that_the_next_holder_freed)
+{
+    set_up(2);
+    page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(page != MAP_FAILED);
+    cc_lock_t *dying = (cc_lock_t *)page;
+    dying->word = HELD | PARKED;
+    fake.on_wake = next_holder_frees_it;
+    cc_lock_release(dying); /* a touch after the wake faults */
+    CHECK_EQ(fake.wakes, 1);
+}
+#endif

@@ -1,0 +1,112 @@
+/* The lock's debug checks: with CC_DEBUG, in the user's own compilation, misuse aborts with a message. */
+#define CC_DEBUG
+#include "harness.h"
+#include <concede/lock.h>
+
+#if !defined(_WIN32)
+#include <sys/wait.h>
+
+static cc_lock_t lock = CC_LOCK_INIT, other = CC_LOCK_INIT;
+
+static void nothing_wrong(void)
+{
+    for (int i = 0; i < 100; i++) {
+        cc_lock_acquire(&lock);
+        cc_lock_acquire_spin(&other);
+        if (cc_lock_try_acquire(&lock)) _exit(9); /* held: false, and no message */
+        cc_lock_release(&lock);
+        if (!cc_lock_acquire_timeout(&lock, 5)) _exit(9);
+        cc_lock_release(&lock);
+        cc_lock_release(&other);
+    }
+}
+
+static void more_locks_than_it_can_note(void)
+{
+    static cc_lock_t many[100];
+    for (int i = 0; i < 100; i++) cc_lock_acquire(&many[i]);
+    for (int i = 0; i < 100; i++) cc_lock_release(&many[i]);
+    for (int i = 99; i >= 0; i--) cc_lock_acquire(&many[i]);
+}
+
+static void acquire_twice(void)
+{
+    cc_lock_acquire(&lock);
+    cc_lock_acquire(&lock);
+}
+
+static void acquire_twice_by_spinning(void)
+{
+    cc_lock_acquire(&lock);
+    cc_lock_acquire_spin(&lock);
+}
+
+static void acquire_twice_with_a_timeout(void)
+{
+    cc_lock_acquire(&lock);
+    (void)cc_lock_acquire_timeout(&lock, 1000);
+}
+
+static void release_what_is_free(void)
+{
+    cc_lock_release(&lock);
+}
+
+static void release_twice(void)
+{
+    cc_lock_acquire(&lock);
+    cc_lock_release(&lock);
+    cc_lock_release(&lock);
+}
+
+/* Runs it in a child; whether it aborted, and what it said. */
+static bool aborts(void (*misuse)(void), char *said, size_t size)
+{
+    int ends[2], status = 0;
+    REQUIRE(pipe(ends) == 0);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        alarm(20);
+        misuse();
+        _exit(0);
+    }
+    close(ends[1]);
+    ssize_t got = read(ends[0], said, size - 1);
+    said[got > 0 ? got : 0] = 0;
+    close(ends[0]);
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+TEST(correct_use_is_not_complained_about)
+{
+    char said[200];
+    CHECK(!aborts(nothing_wrong, said, sizeof said));
+    CHECK_EQ(said[0], 0);
+    CHECK(!aborts(more_locks_than_it_can_note, said, sizeof said));
+    CHECK_EQ(said[0], 0);
+}
+
+TEST(acquiring_again_in_the_same_thread_aborts)
+{
+    char said[200];
+    void (*const ways[])(void) = {acquire_twice, acquire_twice_by_spinning, acquire_twice_with_a_timeout};
+    for (int i = 0; i < 3; i++) {
+        CHECK(aborts(ways[i], said, sizeof said));
+        CHECK(strstr(said, "concede: lock ") != NULL && strstr(said, "acquired again") != NULL);
+    }
+}
+
+TEST(releasing_what_nobody_holds_aborts)
+{
+    char said[200];
+    void (*const ways[])(void) = {release_what_is_free, release_twice};
+    for (int i = 0; i < 2; i++) {
+        CHECK(aborts(ways[i], said, sizeof said));
+        CHECK(strstr(said, "concede: lock ") != NULL && strstr(said, "nobody holds") != NULL);
+    }
+}
+#endif

@@ -1,0 +1,751 @@
+/* channel.h on a fake system: shapes and sizes, order, close, phases, deadlines, what it learns. src/channel.c is included,
+ * so that its pauses are counted; channel_narrow.c is this file with positions of 8 bits, which wrap around all the time. */
+#include "harness.h"
+#include "fake_os.h"
+#include <concede/arch.h>
+#undef CC_ARCH_PAUSE_
+#define CC_ARCH_PAUSE_() fake_pause()
+#include "../../src/channel.c"
+
+/* A refused allocation is a result here, not the end of the program. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+static cc_channel_t *ch;
+
+static void set_up(size_t capacity, size_t size, uint32_t kind, uint32_t snooze, uint32_t cpus)
+{
+    cc_costs_t costs = {40000, 1000, 30000, cpus};
+    cc_channel_options_t options = {capacity, size, kind, snooze};
+    fake_start();
+    cc_costs_set(&costs);
+    cc_fence_mode_ = CC_FENCE_UNKNOWN_;
+    REQUIRE(cc_channel_create(&ch, &options) == 0);
+}
+
+static void tear_down(void)
+{
+    CHECK_EQ(ch->senders.event.waiters, 0);
+    CHECK_EQ(ch->receivers.event.waiters, 0);
+    cc_channel_destroy(ch);
+    ch = NULL;
+}
+
+static unsigned calls(void)
+{
+    return fake.waits + fake.wakes + fake.yields + fake.membarriers + fake.registrations + fake.pauses;
+}
+
+#define BOTH_KINDS(kind) for (uint32_t kind = CC_CHANNEL_MPMC; kind <= CC_CHANNEL_SPSC; kind++)
+
+/* Messages of 4 bytes that count up, for the tests that need no others. */
+static uint32_t sent, received;
+
+static int send_next(void)
+{
+    uint32_t message = sent + 1;
+    int result = cc_channel_try_send(ch, &message);
+    sent += result == 0;
+    return result;
+}
+
+static int receive_next(void)
+{
+    uint32_t message = 0;
+    int result = cc_channel_try_recv(ch, &message);
+    if (result == 0) CHECK_EQ(message, ++received);
+    return result;
+}
+
+static void set_up_counting(size_t capacity, uint32_t kind, uint32_t snooze)
+{
+    set_up(capacity, sizeof(uint32_t), kind, snooze, 2);
+    sent = received = 0;
+}
+
+/* ---- Making ----------------------------------------------------------------------------------------------------- */
+
+TEST(capacity_is_rounded_up_to_a_power_of_two)
+{
+    static const size_t cases[][2] = {{1, 1}, {2, 2}, {3, 4}, {4, 4}, {5, 8}, {7, 8}, {33, 64}, {64, 64}};
+    BOTH_KINDS(kind)
+    {
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            set_up_counting(cases[i][0], kind, CC_SNOOZE_NONE);
+            CHECK_EQ(cc_channel_capacity(ch), cases[i][1]);
+            for (size_t n = 0; n < cases[i][1]; n++) {
+                CHECK_EQ(cc_channel_len(ch), n);
+                CHECK_EQ(send_next(), 0);
+            }
+            CHECK_EQ(send_next(), EAGAIN);
+            CHECK_EQ(cc_channel_len(ch), cases[i][1]);
+            tear_down();
+        }
+    }
+}
+
+TEST(options_that_make_no_sense_are_refused)
+{
+    static const cc_channel_options_t bad[] = {
+        {0, 8, CC_CHANNEL_MPMC, 0},  {8, 0, CC_CHANNEL_MPMC, 0},        {8, 8, 2, 0},
+        {8, 8, UINT32_MAX, 0},       {SIZE_MAX, 8, CC_CHANNEL_MPMC, 0}, {SIZE_MAX / 2 + 2, 1, CC_CHANNEL_SPSC, 0},
+        {8, SIZE_MAX, CC_CHANNEL_MPMC, 0}, {1, SIZE_MAX - 8, CC_CHANNEL_SPSC, 0}, {64, SIZE_MAX / 64, CC_CHANNEL_MPMC, 0},
+        {SIZE_MAX / 8, SIZE_MAX / 8, CC_CHANNEL_SPSC, 0},
+    };
+    static CC_ALIGNED_(CC_CACHE_LINE) unsigned char memory[4096];
+    cc_channel_t *untouched = (cc_channel_t *)memory, *made = untouched;
+    size_t bytes = 4711;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        CHECK_EQ(cc_channel_create(&made, &bad[i]), EINVAL);
+        CHECK_EQ(cc_channel_init(memory, sizeof memory, &bad[i], &made), EINVAL);
+        CHECK_EQ(cc_channel_sizeof(&bad[i], &bytes), EINVAL);
+    }
+    CHECK_EQ(cc_channel_create(&made, NULL), EINVAL);
+    CHECK_EQ(cc_channel_init(memory, sizeof memory, NULL, &made), EINVAL);
+    CHECK_EQ(cc_channel_sizeof(NULL, &bytes), EINVAL);
+    cc_channel_options_t good = {8, 8, CC_CHANNEL_MPMC, 0};
+    CHECK_EQ(cc_channel_create(NULL, &good), EINVAL);
+    CHECK_EQ(cc_channel_sizeof(&good, NULL), EINVAL);
+    CHECK(made == untouched);
+    CHECK_EQ(bytes, 4711);
+}
+
+TEST(memory_that_is_not_there_is_reported)
+{
+    cc_channel_options_t huge = {64, SIZE_MAX / 512, CC_CHANNEL_MPMC, 0};
+    cc_channel_t *made = NULL;
+    CHECK_EQ(cc_channel_create(&made, &huge), ENOMEM);
+    CHECK(made == NULL);
+}
+
+TEST(a_channel_can_live_in_the_caller_s_memory)
+{
+    static CC_ALIGNED_(CC_CACHE_LINE) unsigned char memory[8192];
+    BOTH_KINDS(kind)
+    {
+        cc_channel_options_t options = {4, 12, kind, CC_SNOOZE_NONE};
+        size_t bytes = 0;
+        fake_start();
+        CHECK_EQ(cc_channel_sizeof(&options, &bytes), 0);
+        REQUIRE(bytes + CC_CACHE_LINE <= sizeof memory);
+        memset(memory, 0xa5, sizeof memory);
+        CHECK_EQ(cc_channel_init(memory, bytes - 1, &options, &ch), EINVAL);
+        CHECK_EQ(cc_channel_init(NULL, bytes, &options, &ch), EINVAL);
+        CHECK_EQ(cc_channel_init(memory, bytes, &options, NULL), EINVAL);
+        for (size_t off = 1; off < CC_CACHE_LINE; off *= 2)
+            CHECK_EQ(cc_channel_init(memory + off, sizeof memory - off, &options, &ch), EINVAL);
+        REQUIRE(cc_channel_init(memory, bytes, &options, &ch) == 0);
+        CHECK((unsigned char *)ch == memory);
+        char message[12] = "hello world", got[12];
+        for (int lap = 0; lap < 10; lap++) {
+            CHECK_EQ(cc_channel_send(ch, message), 0);
+            CHECK_EQ(cc_channel_recv(ch, got), 0);
+            CHECK_EQ(memcmp(message, got, sizeof got), 0);
+        }
+        for (size_t i = bytes; i < sizeof memory; i++) CHECK_EQ(memory[i], 0xa5);
+        cc_channel_close(ch);
+        cc_channel_destroy(ch); /* frees nothing */
+    }
+}
+
+TEST(destroying_nothing_is_fine)
+{
+    cc_channel_destroy(NULL);
+}
+
+TEST(destroying_drops_what_is_inside)
+{
+    BOTH_KINDS(kind)
+    {
+        set_up_counting(4, kind, CC_SNOOZE_NONE);
+        CHECK_EQ(send_next(), 0);
+        cc_channel_close(ch);
+        tear_down(); /* AddressSanitizer sees a leak */
+    }
+}
+
+/* ---- Messages --------------------------------------------------------------------------------------------------- */
+
+TEST(messages_of_every_size_arrive_whole)
+{
+    enum { GUARD = 16 };
+    unsigned char message[4096], got[4096 + 2 * GUARD];
+    static const size_t large[] = {255, 256, 257, 1000, 1024, 4088, 4095, 4096};
+    for (size_t index = 1; index < 140 + sizeof large / sizeof large[0]; index++) {
+        size_t size = index < 140 ? index : large[index - 140];
+        BOTH_KINDS(kind)
+        {
+            set_up(3, size, kind, CC_SNOOZE_NONE, 2);
+            for (unsigned lap = 0; lap < 10; lap++) {
+                unsigned in = 0, out = 0;
+                for (;; in++) {
+                    for (size_t i = 0; i < size; i++) message[i] = (unsigned char)(i * 7 + in * 3 + lap);
+                    if (cc_channel_try_send(ch, message) != 0) break;
+                }
+                CHECK_EQ(in, 4);
+                for (;; out++) {
+                    memset(got, 0xa5, sizeof got);
+                    if (cc_channel_try_recv(ch, got + GUARD) != 0) break;
+                    for (size_t i = 0; i < size; i++)
+                        if (!CHECK_EQ(got[GUARD + i], (unsigned char)(i * 7 + out * 3 + lap))) return;
+                    for (size_t i = 0; i < GUARD; i++) CHECK(got[i] == 0xa5 && got[GUARD + size + i] == 0xa5);
+                }
+                CHECK_EQ(out, 4);
+            }
+            tear_down();
+        }
+    }
+}
+
+TEST(order_is_kept_over_many_laps)
+{
+    BOTH_KINDS(kind)
+    {
+        for (size_t capacity = 1; capacity <= 8; capacity++) {
+            uint64_t random = test_seed(capacity);
+            set_up_counting(capacity, kind, CC_SNOOZE_NONE);
+            for (int i = 0; i < 3000; i++) {
+                bool full = sent - received == cc_channel_capacity(ch), empty = sent == received;
+                if (test_random(&random) % 2) CHECK_EQ(send_next(), full ? EAGAIN : 0);
+                else CHECK_EQ(receive_next(), empty ? EAGAIN : 0);
+                CHECK_EQ(cc_channel_len(ch), sent - received);
+            }
+            CHECK_EQ(calls(), 0); /* nobody slept, nobody was woken */
+            tear_down();
+        }
+    }
+}
+
+TEST(bursts_take_what_fits)
+{
+    BOTH_KINDS(kind)
+    {
+        uint64_t random = test_seed(kind);
+        set_up_counting(8, kind, CC_SNOOZE_NONE);
+        for (int i = 0; i < 3000; i++) {
+            uint32_t messages[12];
+            size_t n = test_random(&random) % 13, inside = sent - received, expected;
+            if (test_random(&random) % 2) {
+                expected = n < 8 - inside ? n : 8 - inside;
+                for (uint32_t k = 0; k < n; k++) messages[k] = sent + 1 + k;
+                CHECK_EQ(cc_channel_send_many(ch, messages, n), expected);
+                sent += (uint32_t)expected;
+            } else {
+                expected = n < inside ? n : inside;
+                CHECK_EQ(cc_channel_recv_many(ch, messages, n), expected);
+                for (size_t k = 0; k < expected; k++) CHECK_EQ(messages[k], ++received);
+            }
+        }
+        tear_down();
+    }
+}
+
+TEST(spsc_writes_and_reads_in_place)
+{
+    set_up_counting(4, CC_CHANNEL_SPSC, CC_SNOOZE_NONE);
+    for (int lap = 0; lap < 300; lap++) {
+        CHECK(cc_channel_peek(ch) == NULL);
+        for (int i = 0; i < 4; i++) {
+            uint32_t *place = (uint32_t *)cc_channel_reserve(ch);
+            REQUIRE(place != NULL);
+            CHECK_EQ((uintptr_t)place % sizeof(uint32_t), 0);
+            CHECK(cc_channel_reserve(ch) == place); /* asking again changes nothing */
+            CHECK_EQ(cc_channel_len(ch), i);
+            *place = ++sent;
+            cc_channel_commit(ch);
+        }
+        CHECK(cc_channel_reserve(ch) == NULL);
+        for (int i = 0; i < 4; i++) {
+            const uint32_t *place = (const uint32_t *)cc_channel_peek(ch);
+            REQUIRE(place != NULL);
+            CHECK(cc_channel_peek(ch) == place);
+            CHECK_EQ(*place, ++received);
+            cc_channel_consume(ch);
+        }
+    }
+    CHECK_EQ(send_next(), 0);
+    cc_channel_close(ch);
+    CHECK(cc_channel_reserve(ch) == NULL);
+    CHECK(cc_channel_peek(ch) != NULL);
+    CHECK_EQ(receive_next(), 0);
+    CHECK(cc_channel_peek(ch) == NULL);
+    tear_down();
+}
+
+TEST(mpmc_has_no_place_to_write_in)
+{
+    set_up_counting(4, CC_CHANNEL_MPMC, CC_SNOOZE_NONE);
+    CHECK(cc_channel_reserve(ch) == NULL);
+    CHECK_EQ(send_next(), 0);
+    CHECK(cc_channel_peek(ch) == NULL);
+    tear_down();
+}
+
+typedef struct point {
+    int16_t x, y, z;
+} point;
+CC_CHANNEL_TYPED(points, point)
+CC_CHANNEL_TYPED(numbers, uint64_t)
+
+TEST(a_typed_channel_knows_its_size)
+{
+    BOTH_KINDS(kind)
+    {
+        point p = {1, 2, 3}, got = {0, 0, 0}, some[3];
+        fake_start();
+        REQUIRE(points_create(&ch, 4, kind) == 0);
+        CHECK_EQ(points_send(ch, p), 0);
+        CHECK_EQ(points_try_send(ch, p), 0);
+        CHECK_EQ(points_send_timeout(ch, p, 5), 0);
+        CHECK_EQ(points_send_until(ch, p, 0), 0);
+        CHECK_EQ(points_try_send(ch, p), EAGAIN);
+        CHECK_EQ(points_send_until(ch, p, 0), ETIMEDOUT);
+        CHECK_EQ(points_recv(ch, &got), 0);
+        CHECK(got.x == 1 && got.y == 2 && got.z == 3);
+        CHECK_EQ(points_try_recv(ch, &got), 0);
+        CHECK_EQ(points_recv_timeout(ch, &got, 5), 0);
+        CHECK_EQ(points_recv_until(ch, &got, 0), 0);
+        CHECK_EQ(points_try_recv(ch, &got), EAGAIN);
+        CHECK_EQ(points_recv_until(ch, &got, 0), ETIMEDOUT);
+        CHECK_EQ(points_send_many(ch, &p, 1), 1);
+        CHECK_EQ(points_recv_many(ch, some, 3), 1);
+        CHECK_EQ(some[0].z, 3);
+        uint64_t wrong = 7; /* another size: refused, and nothing is written */
+        CHECK_EQ(numbers_send(ch, 1), EINVAL);
+        CHECK_EQ(numbers_try_recv(ch, &wrong), EINVAL);
+        CHECK_EQ(numbers_send_many(ch, &wrong, 1), 0);
+        CHECK_EQ(numbers_recv_many(ch, &wrong, 1), 0);
+        CHECK_EQ(wrong, 7);
+        CHECK_EQ(cc_channel_len(ch), 0);
+        tear_down();
+    }
+}
+
+/* ---- Close ------------------------------------------------------------------------------------------------------ */
+
+TEST(after_close_sends_fail_and_receivers_drain)
+{
+    BOTH_KINDS(kind)
+    {
+        uint32_t message = 0, messages[4] = {0};
+        set_up_counting(4, kind, CC_SNOOZE_NONE);
+        for (int i = 0; i < 3; i++) CHECK_EQ(send_next(), 0);
+        CHECK(!cc_channel_is_closed(ch));
+        cc_channel_close(ch);
+        cc_channel_close(ch);
+        CHECK(cc_channel_is_closed(ch));
+        CHECK_EQ(send_next(), EPIPE);
+        CHECK_EQ(cc_channel_send(ch, &message), EPIPE);
+        CHECK_EQ(cc_channel_send_timeout(ch, &message, 5), EPIPE);
+        CHECK_EQ(cc_channel_send_until(ch, &message, 0), EPIPE);
+        CHECK_EQ(cc_channel_send_many(ch, messages, 4), 0);
+        CHECK_EQ(cc_channel_len(ch), 3);
+        CHECK_EQ(cc_channel_recv(ch, &message), 0);
+        CHECK_EQ(message, ++received);
+        CHECK_EQ(receive_next(), 0);
+        CHECK_EQ(cc_channel_recv_many(ch, messages, 4), 1);
+        CHECK_EQ(messages[0], ++received);
+        for (int i = 0; i < 2; i++) { /* and that is final */
+            CHECK_EQ(cc_channel_recv_many(ch, messages, 4), 0);
+            CHECK_EQ(receive_next(), EPIPE);
+            CHECK_EQ(cc_channel_recv(ch, &message), EPIPE);
+            CHECK_EQ(cc_channel_recv_timeout(ch, &message, 5), EPIPE);
+            CHECK_EQ(cc_channel_recv_until(ch, &message, 0), EPIPE);
+            CHECK_EQ(cc_channel_len(ch), 0);
+        }
+        CHECK_EQ(fake.waits, 0);
+        tear_down();
+    }
+}
+
+TEST(a_full_channel_that_is_closed_says_so)
+{
+    BOTH_KINDS(kind)
+    {
+        set_up_counting(2, kind, CC_SNOOZE_NONE);
+        while (send_next() == 0) {}
+        cc_channel_close(ch);
+        CHECK_EQ(send_next(), EPIPE);
+        CHECK_EQ(receive_next(), 0);
+        CHECK_EQ(send_next(), EPIPE);
+        tear_down();
+    }
+}
+
+/* ---- Waiting ---------------------------------------------------------------------------------------------------- */
+
+static void other_sends(void)
+{
+    CHECK_EQ(send_next(), 0);
+}
+
+static void other_receives(void)
+{
+    CHECK_EQ(receive_next(), 0);
+}
+
+static void other_closes(void)
+{
+    cc_channel_close(ch);
+}
+
+static int recv_counting(uint64_t deadline)
+{
+    uint32_t message = 0;
+    int result = cc_channel_recv_until(ch, &message, deadline);
+    if (result == 0) CHECK_EQ(message, ++received);
+    return result;
+}
+
+static int send_counting(uint64_t deadline)
+{
+    uint32_t message = sent + 1;
+    int result = cc_channel_send_until(ch, &message, deadline);
+    sent += result == 0;
+    return result;
+}
+
+static void set_up_full(uint32_t kind, uint32_t snooze)
+{
+    set_up_counting(2, kind, snooze);
+    while (send_next() == 0) {}
+}
+
+TEST(a_sleeping_receiver_is_woken_by_a_message_and_by_close)
+{
+    BOTH_KINDS(kind)
+    {
+        for (int closes = 0; closes < 2; closes++) {
+            set_up_counting(2, kind, CC_SNOOZE_NONE);
+            fake.asleep = closes ? other_closes : other_sends;
+            CHECK_EQ(recv_counting(CC_FOREVER), closes ? EPIPE : 0);
+            CHECK_EQ(fake.waits, 1);
+            CHECK_EQ(fake.wakes, 1);
+            CHECK_EQ(fake.pauses + fake.yields, 0);
+            tear_down();
+        }
+    }
+}
+
+TEST(a_sleeping_sender_is_woken_by_a_free_slot_and_by_close)
+{
+    BOTH_KINDS(kind)
+    {
+        for (int closes = 0; closes < 2; closes++) {
+            set_up_full(kind, CC_SNOOZE_NONE);
+            fake.asleep = closes ? other_closes : other_receives;
+            CHECK_EQ(send_counting(CC_FOREVER), closes ? EPIPE : 0);
+            CHECK_EQ(fake.waits, 1);
+            CHECK_EQ(fake.wakes, 1);
+            tear_down();
+        }
+    }
+}
+
+TEST(what_comes_on_the_way_to_sleep_is_not_lost)
+{
+    BOTH_KINDS(kind)
+    {
+        set_up_counting(2, kind, CC_SNOOZE_NONE);
+        fake.before_sleep = other_sends;
+        CHECK_EQ(recv_counting(CC_FOREVER), 0);
+        tear_down();
+        set_up_full(kind, CC_SNOOZE_NONE);
+        fake.before_sleep = other_receives;
+        CHECK_EQ(send_counting(CC_FOREVER), 0);
+        tear_down();
+        set_up_counting(2, kind, CC_SNOOZE_NONE);
+        fake.on_membarrier = other_sends; /* announced, and not looked again yet */
+        CHECK_EQ(recv_counting(CC_FOREVER), 0);
+        CHECK_EQ(fake.waits, 0);
+        tear_down();
+    }
+}
+
+static void send_on_third_wait(void)
+{
+    if (fake.waits == 3) other_sends();
+}
+
+TEST(a_wait_that_ends_for_no_reason_goes_on_to_the_same_deadline)
+{
+    static const int reasons[] = {0, EAGAIN, EINTR, ETIMEDOUT, EINVAL, ENOSYS, EFAULT, EPERM, ENOMEM};
+    BOTH_KINDS(kind)
+    {
+        for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
+            fake_result lines[2] = {{reasons[i], 3}, {reasons[i], 4}};
+            set_up_counting(2, kind, CC_SNOOZE_NONE);
+            uint64_t deadline = fake.now_ns + 100;
+            fake.script = lines;
+            fake.script_lines = 2;
+            fake.asleep = send_on_third_wait;
+            CHECK_EQ(recv_counting(deadline), 0);
+            CHECK_EQ(fake.waits, 3);
+            CHECK_EQ(fake.waited_until, deadline);
+            tear_down();
+        }
+    }
+}
+
+TEST(timeouts_come_at_their_deadline_and_leave_nobody_counted)
+{
+    BOTH_KINDS(kind)
+    {
+        for (int sending = 0; sending < 2; sending++) {
+            if (sending) set_up_full(kind, CC_SNOOZE_NONE);
+            else set_up_counting(2, kind, CC_SNOOZE_NONE);
+            uint64_t deadline = fake.now_ns + 100;
+            CHECK_EQ(sending ? send_counting(deadline) : recv_counting(deadline), ETIMEDOUT);
+            CHECK_EQ(fake.now_ns, deadline);
+            tear_down();
+        }
+    }
+}
+
+TEST(a_past_deadline_tries_once_and_does_not_wait)
+{
+    BOTH_KINDS(kind)
+    {
+        set_up_counting(2, kind, CC_SNOOZE_ADAPTIVE);
+        for (uint64_t deadline = 0; deadline <= fake.now_ns; deadline += fake.now_ns / 2) {
+            CHECK_EQ(recv_counting(deadline), ETIMEDOUT);
+            CHECK_EQ(send_counting(deadline), 0);
+            CHECK_EQ(send_counting(deadline), 0);
+            CHECK_EQ(send_counting(deadline), ETIMEDOUT);
+            CHECK_EQ(recv_counting(deadline), 0);
+            CHECK_EQ(recv_counting(deadline), 0);
+        }
+        CHECK_EQ(calls(), 0);
+        tear_down();
+    }
+}
+
+TEST(a_message_that_crosses_the_timeout_is_received)
+{
+    BOTH_KINDS(kind)
+    {
+        set_up_counting(2, kind, CC_SNOOZE_NONE);
+        fake.asleep = other_sends;
+        FAKE_SCRIPT({ETIMEDOUT, 100});
+        CHECK_EQ(recv_counting(fake.now_ns + 100), 0);
+        tear_down();
+    }
+}
+
+TEST(try_never_waits)
+{
+    BOTH_KINDS(kind)
+    {
+        set_up_counting(2, kind, CC_SNOOZE_ADAPTIVE);
+        for (int i = 0; i < 100; i++) CHECK_EQ(receive_next(), EAGAIN);
+        while (send_next() == 0) {}
+        for (int i = 0; i < 100; i++) CHECK_EQ(send_next(), EAGAIN);
+        CHECK_EQ(calls() + fake.clock_reads, 0);
+        tear_down();
+    }
+}
+
+/* Another sender took its position and was preempted before it stamped; with one more message behind it. */
+TEST(try_does_not_wait_for_a_half_finished_send_and_nothing_overtakes_it)
+{
+    set_up_counting(4, CC_CHANNEL_MPMC, CC_SNOOZE_NONE);
+    cc_index_t position;
+    CHECK_EQ(mpmc_take_(ch, &ch->sender, 0, 1, &position), 1);
+    uint32_t message = 99;
+    CHECK_EQ(cc_channel_try_send(ch, &message), 0);
+    CHECK_EQ(cc_channel_try_recv(ch, &message), EAGAIN);
+    cc_channel_close(ch);
+    CHECK_EQ(cc_channel_try_recv(ch, &message), EAGAIN); /* closed, but not drained: that send was accepted */
+    cc_index_t *stamp = cc_channel_stamp_(ch, position, ch->stride, ch->stamp);
+    uint32_t first = 98;
+    memcpy((unsigned char *)stamp - ch->stamp, &first, sizeof first);
+    *stamp = (cc_index_t)(position + 1);
+    CHECK_EQ(cc_channel_try_recv(ch, &message), 0);
+    CHECK_EQ(message, 98);
+    CHECK_EQ(cc_channel_try_recv(ch, &message), 0);
+    CHECK_EQ(message, 99);
+    CHECK_EQ(cc_channel_try_recv(ch, &message), EPIPE);
+    tear_down();
+}
+
+static void burst_of_two(void)
+{
+    uint32_t messages[2] = {sent + 1, sent + 2};
+    sent += (uint32_t)cc_channel_send_many(ch, messages, 2);
+    fake_forget();
+    fake.waited_on = &ch->receivers.event.epoch;
+}
+
+TEST(a_woken_receiver_passes_the_wake_up_on_if_there_is_more)
+{
+    set_up_counting(4, CC_CHANNEL_MPMC, CC_SNOOZE_NONE);
+    cc_event_listen(&ch->receivers.event); /* a second receiver sleeps, too */
+    fake.asleep = burst_of_two;
+    FAKE_SCRIPT({0, 0});
+    CHECK_EQ(recv_counting(CC_FOREVER), 0);
+    CHECK_EQ(fake.wakes, 1);
+    CHECK(fake.woken == &ch->receivers.event.epoch);
+    cc_event_cancel(&ch->receivers.event);
+    tear_down();
+}
+
+/* ---- Snoozing --------------------------------------------------------------------------------------------------- */
+
+static unsigned send_at_pause, send_at_yield;
+static void send_while_snoozing(void)
+{
+    if (sent == 0 && (fake.pauses == send_at_pause || (send_at_yield > 0 && fake.yields == send_at_yield))) other_sends();
+}
+
+TEST(a_fixed_number_of_snoozes_is_so_many_pauses_and_yields)
+{
+    static const unsigned cases[][3] = {{1, 1, 0}, {2, 3, 0}, {3, 7, 0}, {7, 127, 0}, {8, 127, 1}, {10, 127, 3}};
+    BOTH_KINDS(kind)
+    {
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            set_up_counting(2, kind, cases[i][0]);
+            for (int again = 0; again < 3; again++) { /* and it learns nothing */
+                fake_forget();
+                CHECK_EQ(recv_counting(fake.now_ns + 1000), ETIMEDOUT);
+                CHECK_EQ(fake.pauses, cases[i][1]);
+                CHECK_EQ(fake.yields, cases[i][2]);
+                CHECK_EQ(fake.waits, 1);
+            }
+            tear_down();
+        }
+    }
+}
+
+TEST(snoozing_looks_again_after_every_pause_and_every_yield)
+{
+    BOTH_KINDS(kind)
+    {
+        for (unsigned at = 1; at <= 127; at++) {
+            set_up_counting(2, kind, 8);
+            send_at_pause = at;
+            send_at_yield = 0;
+            fake.on_pause = send_while_snoozing;
+            CHECK_EQ(recv_counting(CC_FOREVER), 0);
+            CHECK_EQ(fake.pauses, at);
+            CHECK_EQ(fake.yields + fake.waits + fake.wakes + fake.membarriers, 0);
+            tear_down();
+        }
+        set_up_counting(2, kind, 10);
+        send_at_pause = 0;
+        send_at_yield = 2;
+        fake.on_yield = send_while_snoozing;
+        CHECK_EQ(recv_counting(CC_FOREVER), 0);
+        CHECK_EQ(fake.yields, 2);
+        CHECK_EQ(fake.waits + fake.wakes, 0);
+        tear_down();
+    }
+}
+
+TEST(one_cpu_does_not_spin)
+{
+    BOTH_KINDS(kind)
+    {
+        set_up(2, sizeof(uint32_t), kind, CC_SNOOZE_ADAPTIVE, 1);
+        uint32_t message;
+        CHECK_EQ(cc_channel_recv_timeout(ch, &message, 1000), ETIMEDOUT);
+        CHECK_EQ(fake.pauses, 0);
+        CHECK_EQ(fake.waits, 1);
+        tear_down();
+    }
+}
+
+TEST(adaptive_starts_at_eight_snoozes_and_an_idle_side_stops_spinning)
+{
+    BOTH_KINDS(kind)
+    {
+        set_up_counting(2, kind, CC_SNOOZE_ADAPTIVE);
+        unsigned last = 127;
+        for (int i = 0; i < 12; i++) {
+            fake_forget();
+            CHECK_EQ(recv_counting(fake.now_ns + 1000000), ETIMEDOUT); /* far longer than a wake-up costs */
+            if (i == 0) CHECK_EQ(fake.pauses, 127);
+            CHECK(fake.pauses <= last);
+            last = fake.pauses;
+        }
+        CHECK_EQ(fake.pauses + fake.yields, 0);
+        tear_down();
+    }
+}
+
+TEST(adaptive_spins_longer_while_that_pays_but_no_longer_than_sleeping_costs)
+{
+    BOTH_KINDS(kind)
+    {
+        set_up_counting(2, kind, CC_SNOOZE_ADAPTIVE);
+        fake.on_pause = send_while_snoozing;
+        uint32_t before = ch->receiver.pauses;
+        for (int i = 0; i < 100; i++) {
+            fake_forget();
+            sent = received = 0;
+            send_at_pause = 1;
+            CHECK_EQ(recv_counting(CC_FOREVER), 0);
+            CHECK_EQ(fake.waits, 0);
+        }
+        CHECK(ch->receiver.pauses > before);
+        CHECK_EQ(ch->receiver.pauses, 30000 / 40); /* wake_ns over pause_ps: the break-even point */
+        tear_down();
+    }
+}
+
+static uint64_t sleep_takes;
+static void send_after_a_sleep(void)
+{
+    fake.now_ns += sleep_takes;
+    other_sends();
+}
+
+TEST(adaptive_learns_from_how_long_it_slept)
+{
+    BOTH_KINDS(kind)
+    {
+        set_up_counting(2, kind, CC_SNOOZE_ADAPTIVE);
+        fake.asleep = send_after_a_sleep;
+        sleep_takes = 10000; /* less than a wake-up costs: spinning on would have paid */
+        for (int i = 0; i < 5; i++) CHECK_EQ(recv_counting(CC_FOREVER), 0);
+        CHECK_EQ(ch->receiver.pauses, 30000 / 40);
+        sleep_takes = 1000000;
+        for (int i = 0; i < 15; i++) CHECK_EQ(recv_counting(CC_FOREVER), 0);
+        CHECK_EQ(ch->receiver.pauses, 0);
+        CHECK_EQ(ch->receiver.yields, 0);
+        tear_down();
+    }
+}
+
+TEST(the_two_sides_learn_apart)
+{
+    BOTH_KINDS(kind)
+    {
+        set_up_counting(2, kind, CC_SNOOZE_ADAPTIVE);
+        for (int i = 0; i < 12; i++) CHECK_EQ(recv_counting(fake.now_ns + 1000000), ETIMEDOUT);
+        CHECK_EQ(ch->receiver.pauses, 0);
+        CHECK_EQ(ch->sender.pauses, 127);
+        tear_down();
+    }
+}
+
+TEST(a_busy_pair_makes_no_call)
+{
+    BOTH_KINDS(kind)
+    {
+        set_up_counting(8, kind, CC_SNOOZE_ADAPTIVE);
+        for (int i = 0; i < 1000; i++) {
+            CHECK_EQ(send_counting(CC_FOREVER), 0);
+            CHECK_EQ(recv_counting(CC_FOREVER), 0);
+        }
+        CHECK_EQ(calls() + fake.clock_reads, 0);
+        tear_down();
+    }
+}

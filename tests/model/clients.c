@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "../../src/channel.c"
 #include "../../src/costs.c"
 #include "../../src/event.c"
 #include "../../src/lock.c"
@@ -381,11 +382,315 @@ static void lock_three_freeing_setup(void)
     data[1] = 3;
 }
 
-#define BOTH(name_, ...) {.name = name_, .membarrier = true, __VA_ARGS__}, {.name = name_ "/symmetric", __VA_ARGS__}
+/* ---- the channel ---- */
+
+enum { MESSAGES = 8 };
+
+static CC_ALIGNED_(CC_CACHE_LINE) unsigned char memory[sizeof(cc_channel_t) + 4 * 64];
+static cc_channel_t *channel;
+static uint32_t accepted[MODEL_THREADS + 1], received[MODEL_THREADS + 1];   /* messages, as bits */
+
+/* A new channel, its positions about to wrap around. */
+static void channel_setup_of(uint32_t kind, size_t capacity, uint32_t snooze_iters, uint32_t cpus)
+{
+    cc_channel_options_t options = {capacity, sizeof(uint32_t), kind, snooze_iters};
+    event_setup_on(cpus);
+    memset(accepted, 0, sizeof accepted);
+    memset(received, 0, sizeof received);
+    memset(memory, 0, sizeof memory);
+    model_check(cc_channel_init(memory, sizeof memory, &options, &channel) == 0);
+    cc_index_t start = (cc_index_t)-2;
+    channel->sender.position = channel->sender.cached = start;
+    channel->receiver.position = channel->receiver.published = start;
+    for (size_t i = 0; i < capacity; i++) {
+        cc_index_t at = (cc_index_t)(start + 2 * i);
+        *cc_channel_stamp_(channel, at, channel->stride, channel->stamp) = at;
+        model_name(cc_channel_stamp_(channel, at, channel->stride, channel->stamp), (const char *const[]){"stamp 0", "stamp 1", "stamp 2", "stamp 3"}[i]);
+    }
+    model_name(&channel->sender.position, "sender.position");
+    model_name(&channel->receiver.position, "receiver.position");
+    model_name(&channel->receiver.published, "published");
+    model_name(&channel->end, "end");
+    model_name(&channel->senders.closed, "senders.closed");
+    model_name(&channel->receivers.closed, "receivers.closed");
+    model_name(&channel->senders.event.epoch, "senders.epoch");
+    model_name(&channel->senders.event.waiters, "senders.waiters");
+    model_name(&channel->receivers.event.epoch, "receivers.epoch");
+    model_name(&channel->receivers.event.waiters, "receivers.waiters");
+    model_statistic(&channel->senders.event.woken_at);
+    model_statistic(&channel->receivers.event.woken_at);
+}
+
+static void spsc_one_setup(void) { channel_setup_of(CC_CHANNEL_SPSC, 1, CC_SNOOZE_NONE, 1); }
+static void spsc_two_setup(void) { channel_setup_of(CC_CHANNEL_SPSC, 2, CC_SNOOZE_NONE, 1); }
+static void spsc_snooze_setup(void) { channel_setup_of(CC_CHANNEL_SPSC, 1, 1, 2); }
+static void mpmc_one_setup(void) { channel_setup_of(CC_CHANNEL_MPMC, 1, CC_SNOOZE_NONE, 1); }
+static void mpmc_two_setup(void) { channel_setup_of(CC_CHANNEL_MPMC, 2, CC_SNOOZE_NONE, 1); }
+static void mpmc_four_setup(void) { channel_setup_of(CC_CHANNEL_MPMC, 4, CC_SNOOZE_NONE, 1); }
+static void mpmc_snooze_setup(void) { channel_setup_of(CC_CHANNEL_MPMC, 1, 1, 2); }
+
+/* Each thread numbers its messages from MESSAGES times its own number on, so that bits tell them apart. */
+static uint32_t message_of(int thread, uint32_t number)
+{
+    return (uint32_t)thread * MESSAGES + number;
+}
+
+static void note_accepted(uint32_t message)
+{
+    accepted[model_self()] |= UINT32_C(1) << message % 32;
+}
+
+/* Exactly once, and after the earlier ones of the same sender that this thread got. */
+static void note_received(uint32_t message)
+{
+    uint32_t *mine = &received[model_self()], bit = UINT32_C(1) << message % 32;
+    uint32_t later_ones = ~(bit | (bit - 1)) & UINT32_C(0xff) << message / MESSAGES * MESSAGES % 32;
+    model_check(!(*mine & (bit | later_ones)));
+    *mine |= bit;
+}
+
+static void channel_all_received(void)
+{
+    uint32_t in = 0, out = 0;
+    for (int t = 1; t <= MODEL_THREADS; t++) {
+        model_check(!(in & accepted[t]) && !(out & received[t]));
+        in |= accepted[t];
+        out |= received[t];
+    }
+    model_check(in == out);
+    model_check(cc_channel_len(channel) == 0);
+    model_check(channel->senders.event.waiters == 0 && channel->receivers.event.waiters == 0);
+}
+
+/* The same where some may be left: nothing comes out that did not go in, and nothing twice. */
+static void channel_some_received(void)
+{
+    uint32_t in = 0, out = 0;
+    for (int t = 1; t <= MODEL_THREADS; t++) {
+        model_check(!(in & accepted[t]) && !(out & received[t]));
+        in |= accepted[t];
+        out |= received[t];
+    }
+    model_check((out & ~in) == 0);
+    model_check(cc_channel_len(channel) == (size_t)__builtin_popcount(in & ~out));
+}
+
+static bool send_number(uint32_t number)
+{
+    uint32_t message = message_of(model_self(), number);
+    int error = cc_channel_send(channel, &message);
+    model_check(error == 0 || error == EPIPE);
+    if (error == 0) note_accepted(message);
+    return error == 0;
+}
+
+static bool receive_one(void)
+{
+    uint32_t message = UINT32_MAX;
+    int error = cc_channel_recv(channel, &message);
+    model_check(error == 0 || error == EPIPE);
+    if (error == 0) note_received(message);
+    return error == 0;
+}
+
+static void send_one(void)
+{
+    send_number(0);
+}
+
+static void send_two(void)
+{
+    if (send_number(0)) send_number(1);
+}
+
+static void send_three(void)
+{
+    send_two();
+    send_number(2);
+}
+
+static void receive_three(void)
+{
+    for (int i = 0; i < 3; i++) receive_one();
+}
+
+static void receive_two(void)
+{
+    for (int i = 0; i < 2; i++) receive_one();
+}
+
+static void receive_single(void)
+{
+    receive_one();
+}
+
+static void receive_all(void)
+{
+    while (receive_one()) {}
+    model_check(cc_channel_is_closed(channel));
+}
+
+static void send_one_and_close(void)
+{
+    send_one();
+    cc_channel_close(channel);
+}
+
+static void send_two_and_close(void)
+{
+    send_two();
+    cc_channel_close(channel);
+}
+
+static void close_channel(void)
+{
+    cc_channel_close(channel);
+}
+
+/* Bursts: what does not go in, or is not there, is tried again by a blocking call. */
+static void send_burst(void)
+{
+    uint32_t messages[2] = {message_of(model_self(), 0), message_of(model_self(), 1)};
+    size_t sent = cc_channel_send_many(channel, messages, 2);
+    for (size_t i = 0; i < sent; i++) note_accepted(messages[i]);
+    for (; sent < 2; sent++)
+        if (!send_number((uint32_t)sent)) break;
+}
+
+static void send_burst_of_three(void)
+{
+    uint32_t messages[3] = {message_of(model_self(), 0), message_of(model_self(), 1), message_of(model_self(), 2)};
+    size_t sent = cc_channel_send_many(channel, messages, 3);
+    for (size_t i = 0; i < sent; i++) note_accepted(messages[i]);
+}
+
+static void try_receive_one(void)
+{
+    uint32_t message;
+    if (cc_channel_try_recv(channel, &message) == 0) note_received(message);
+}
+
+static void receive_bursts(void)
+{
+    for (;;) {
+        uint32_t messages[2];
+        size_t got = cc_channel_recv_many(channel, messages, 2);
+        for (size_t i = 0; i < got; i++) note_received(messages[i]);
+        if (got == 0 && !receive_one()) return;
+    }
+}
+
+static void send_burst_and_close(void)
+{
+    send_burst();
+    cc_channel_close(channel);
+}
+
+/* In place; the last message as well, whatever close says of it. */
+static void send_in_place(void)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t *slot = cc_channel_reserve(channel);
+        if (!slot) {
+            if (!send_number(i)) return;
+            continue;
+        }
+        model_write(slot, sizeof *slot);
+        *slot = message_of(model_self(), i);
+        note_accepted(*slot);
+        cc_channel_commit(channel);
+    }
+    cc_channel_close(channel);
+}
+
+static void receive_in_place(void)
+{
+    for (;;) {
+        const uint32_t *slot = cc_channel_peek(channel);
+        if (slot) {
+            model_read(slot, sizeof *slot);
+            note_received(*slot);
+            cc_channel_consume(channel);
+        } else if (!receive_one()) {
+            return;
+        }
+    }
+}
+
+/* try_ calls: full and empty are EAGAIN, closed and drained is EPIPE. */
+static void try_send_two(void)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t message = message_of(model_self(), i);
+        int error = cc_channel_try_send(channel, &message);
+        model_check(error == 0 || error == EAGAIN || error == EPIPE);
+        if (error == 0) note_accepted(message);
+        if (error == EPIPE) return;
+    }
+}
+
+static void try_receive_until_closed(void)
+{
+    for (;;) {
+        uint32_t message;
+        int error = cc_channel_try_recv(channel, &message);
+        model_check(error == 0 || error == EAGAIN || error == EPIPE);
+        if (error == 0) note_received(message);
+        if (error == EPIPE) return;
+        if (error == EAGAIN) cc_os_yield_();
+    }
+}
+
+static void try_send_two_and_close(void)
+{
+    try_send_two();
+    cc_channel_close(channel);
+}
+
+/* Deadlines: a message that comes as the time is up is there for the next call. */
+static void receive_timed_then_all(void)
+{
+    uint32_t message;
+    int error = cc_channel_recv_timeout(channel, &message, 1000);
+    model_check(error == 0 || error == ETIMEDOUT || error == EPIPE);
+    if (error == 0) note_received(message);
+    receive_all();
+}
+
+/* One that gives up beside one that does not: the other gets the message. */
+static void receive_timed(void)
+{
+    uint32_t message;
+    int error = cc_channel_recv_timeout(channel, &message, 1000);
+    model_check(error == 0 || error == ETIMEDOUT || error == EPIPE);
+    if (error == 0) note_received(message);
+}
+
+static void send_timed(void)
+{
+    uint32_t message = message_of(model_self(), 0);
+    int error = cc_channel_send_timeout(channel, &message, 1000);
+    model_check(error == 0 || error == ETIMEDOUT || error == EPIPE);
+    if (error == 0) note_accepted(message);
+}
+
+static void send_two_timed_and_close(void)
+{
+    send_timed();
+    send_number(1);
+    cc_channel_close(channel);
+}
+
+/* Each client of an event runs with membarrier and without; what the asymmetric fence adds to explore takes a bound less. */
+#define MEMBARRIER(name_, ...) {.name = name_, .membarrier = true, __VA_ARGS__}
+#define SYMMETRIC(name_, ...)  {.name = name_ "/symmetric", __VA_ARGS__}
+#define BOTH(name_, ...)       MEMBARRIER(name_, __VA_ARGS__), SYMMETRIC(name_, __VA_ARGS__)
+#define THREE(name_, ...)      MEMBARRIER(name_, BOUND(1), __VA_ARGS__), SYMMETRIC(name_, BOUND(2), __VA_ARGS__)
+#define FOUR(name_, ...)       MEMBARRIER(name_, BOUND(1), __VA_ARGS__, .in_full_only = true), \
+                               SYMMETRIC(name_, BOUND(1), __VA_ARGS__)
+
 #define ALL_ORDERS .bound = MODEL_UNBOUNDED
-/* What three threads and more are bounded by. */
-#define BOUNDED  .bound = 2, .full_bound = 3, .old_reads = 2, .full_old_reads = 3
-#define BOUNDED3 .bound = 3, .full_bound = 4, .old_reads = 2, .full_old_reads = 3
+#define BOUND(preemptions) .bound = preemptions, .full_bound = preemptions + 1, .old_reads = 1, .full_old_reads = 2
 
 static const model_client_t clients[] = {
     {.name = "parker", .setup = parker_setup, .threads = {parker_owner, parker_giver}, .finish = parker_is_empty, ALL_ORDERS,
@@ -408,50 +713,104 @@ static const model_client_t clients[] = {
          .finish = event_nobody_listens, ALL_ORDERS, .spurious = 1),
     BOTH("event_fence_chosen_late", .setup = event_unknown_setup, .threads = {event_flag_waiter, event_flag_setter_one},
          .finish = event_nobody_listens, ALL_ORDERS),
-    BOTH("event_fence_chosen_by_two", .setup = event_unknown_setup,
-         .threads = {event_flag_waiter, event_flag_waiter, event_flag_setter_all}, .finish = event_nobody_listens, BOUNDED),
+    THREE("event_fence_chosen_by_two", .setup = event_unknown_setup,
+         .threads = {event_flag_waiter, event_flag_waiter, event_flag_setter_all}, .finish = event_nobody_listens),
     BOTH("event_relaxed_condition", .setup = event_setup, .threads = {event_relaxed_waiter, event_relaxed_setter},
          .finish = event_nobody_listens, ALL_ORDERS),
     BOTH("event_changing_condition", .setup = event_setup, .threads = {event_changing_waiter, event_changing_setter},
          .finish = event_nobody_listens, ALL_ORDERS),
     BOTH("event_two_waiters_all", .setup = event_setup, .threads = {event_flag_waiter, event_flag_waiter, event_flag_setter_all},
-         .finish = event_nobody_listens, BOUNDED),
-    BOTH("event_two_takers_one_giver", .setup = event_setup, .threads = {event_taker, event_taker, event_giver_of_two},
-         .finish = event_nothing_left, BOUNDED),
-    BOTH("event_two_takers_two_givers", .setup = event_setup, .threads = {event_taker, event_taker, event_giver, event_giver},
-         .finish = event_nothing_left, BOUNDED),
+         .finish = event_nobody_listens, BOUND(2)),
+    THREE("event_two_takers_one_giver", .setup = event_setup, .threads = {event_taker, event_taker, event_giver_of_two},
+         .finish = event_nothing_left),
+    FOUR("event_two_takers_two_givers", .setup = event_setup, .threads = {event_taker, event_taker, event_giver, event_giver},
+         .finish = event_nothing_left),
     BOTH("event_taker_of_two", .setup = event_setup, .threads = {event_taker_of_two, event_giver, event_giver},
-         .finish = event_nothing_left, BOUNDED, .spurious = 1),
-    BOTH("event_timeout", .setup = event_setup, .threads = {event_timed_taker, event_taker, event_giver},
-         .finish = event_nothing_left, BOUNDED),
+         .finish = event_nothing_left, BOUND(2), .spurious = 1),
+    THREE("event_timeout", .setup = event_setup, .threads = {event_timed_taker, event_taker, event_giver},
+         .finish = event_nothing_left),
     BOTH("event_cancel", .setup = event_setup, .threads = {event_canceller, event_taker, event_giver},
-         .finish = event_nothing_left, BOUNDED),
+         .finish = event_nothing_left, BOUND(2)),
 
     {.name = "lock_two_threads", .setup = lock_setup, .threads = {lock_user, lock_user}, .finish = lock_is_free, ALL_ORDERS,
      .spurious = 1},
     {.name = "lock_two_threads_twice", .setup = lock_setup, .threads = {lock_user_twice, lock_user_twice},
-     .finish = lock_is_free, BOUNDED3},
+     .finish = lock_is_free, BOUND(3)},
     {.name = "lock_three_threads", .setup = lock_setup, .threads = {lock_user, lock_user, lock_user}, .finish = lock_is_free,
-     BOUNDED3, .spurious = 1},
+     BOUND(3), .spurious = 1},
     {.name = "lock_spins", .setup = lock_spins_setup, .threads = {lock_user, lock_user}, .finish = lock_is_free, ALL_ORDERS},
     {.name = "lock_spin_beside_sleep", .setup = lock_spins_setup, .threads = {lock_user, lock_user, lock_spinner},
-     .finish = lock_is_free, BOUNDED},
+     .finish = lock_is_free, BOUND(2)},
     {.name = "lock_timeout", .setup = lock_setup, .threads = {lock_user, lock_user, lock_timed_user}, .finish = lock_is_free,
-     BOUNDED3},
+     BOUND(3)},
     {.name = "lock_handover", .setup = lock_setup, .threads = {lock_user_twice, lock_user, lock_user}, .finish = lock_is_free,
-     BOUNDED, .clock_jumps = 1},
+     BOUND(2), .clock_jumps = 1},
     {.name = "lock_handover_to_two", .setup = lock_setup, .threads = {lock_user_twice, lock_user, lock_user},
-     .finish = lock_is_free, BOUNDED, .clock_jumps = 2},
+     .finish = lock_is_free, BOUND(2), .clock_jumps = 2},
     {.name = "lock_handover_spins", .setup = lock_spins_setup, .threads = {lock_user_twice, lock_user}, .finish = lock_is_free,
-     BOUNDED, .clock_jumps = 1},
+     BOUND(2), .clock_jumps = 1},
     {.name = "lock_handover_timeout", .setup = lock_setup, .threads = {lock_user_twice, lock_timed_user, lock_user},
-     .finish = lock_is_free, BOUNDED, .clock_jumps = 1},
+     .finish = lock_is_free, BOUND(2), .clock_jumps = 1},
     {.name = "lock_handover_try", .setup = lock_setup, .threads = {lock_user_twice, lock_user, lock_trier},
-     .finish = lock_is_free, BOUNDED, .clock_jumps = 1},
+     .finish = lock_is_free, BOUND(2), .clock_jumps = 1},
     {.name = "lock_freed_by_last_of_two", .setup = lock_two_freeing_setup, .threads = {lock_freeing_user, lock_freeing_user},
      ALL_ORDERS, .spurious = 1, .clock_jumps = 1},
     {.name = "lock_freed_by_last_of_three", .setup = lock_three_freeing_setup,
-     .threads = {lock_freeing_user, lock_freeing_user, lock_freeing_user}, BOUNDED3, .clock_jumps = 1},
+     .threads = {lock_freeing_user, lock_freeing_user, lock_freeing_user}, BOUND(3), .clock_jumps = 1},
+
+    BOTH("spsc_one", .setup = spsc_one_setup, .threads = {send_three, receive_three}, .finish = channel_all_received, BOUND(3)),
+    BOTH("spsc_two", .setup = spsc_two_setup, .threads = {send_three, receive_three}, .finish = channel_all_received, BOUND(3)),
+    BOTH("spsc_snooze", .setup = spsc_snooze_setup, .threads = {send_three, receive_three}, .finish = channel_all_received,
+         BOUND(2)),
+    BOTH("spsc_close", .setup = spsc_one_setup, .threads = {send_two_and_close, receive_all}, .finish = channel_all_received,
+         BOUND(3)),
+    THREE("spsc_close_by_another", .setup = spsc_one_setup, .threads = {send_two, receive_all, close_channel},
+         .finish = channel_all_received),
+    BOTH("spsc_burst", .setup = spsc_two_setup, .threads = {send_burst_and_close, receive_bursts},
+         .finish = channel_all_received, BOUND(3)),
+    THREE("spsc_burst_close_by_another", .setup = spsc_two_setup, .threads = {send_burst, receive_bursts, close_channel},
+         .finish = channel_all_received),
+    BOTH("spsc_in_place", .setup = spsc_one_setup, .threads = {send_in_place, receive_in_place},
+         .finish = channel_all_received, BOUND(3)),
+    BOTH("spsc_try", .setup = spsc_one_setup, .threads = {try_send_two_and_close, try_receive_until_closed},
+         .finish = channel_all_received, BOUND(3)),
+    BOTH("spsc_timeout", .setup = spsc_one_setup, .threads = {send_two_timed_and_close, receive_timed_then_all},
+         .finish = channel_all_received, BOUND(3)),
+
+    BOTH("mpmc_one", .setup = mpmc_one_setup, .threads = {send_two, receive_two}, .finish = channel_all_received, BOUND(3)),
+    BOTH("mpmc_snooze", .setup = mpmc_snooze_setup, .threads = {send_two, receive_two}, .finish = channel_all_received, BOUND(2)),
+    THREE("mpmc_two_senders", .setup = mpmc_one_setup, .threads = {send_one, send_one, receive_two},
+         .finish = channel_all_received),
+    THREE("mpmc_two_senders_cap_two", .setup = mpmc_two_setup, .threads = {send_two, send_one, receive_three},
+         .finish = channel_all_received),
+    THREE("mpmc_two_receivers", .setup = mpmc_one_setup, .threads = {send_two, receive_single, receive_single},
+         .finish = channel_all_received),
+    FOUR("mpmc_two_and_two", .setup = mpmc_one_setup, .threads = {send_one, send_one, receive_single, receive_single},
+         .finish = channel_all_received),
+    FOUR("mpmc_two_and_two_cap_two", .setup = mpmc_two_setup, .threads = {send_one, send_one, receive_single, receive_single},
+         .finish = channel_all_received),
+    BOTH("mpmc_close", .setup = mpmc_one_setup, .threads = {send_two_and_close, receive_all}, .finish = channel_all_received,
+         BOUND(3)),
+    THREE("mpmc_close_by_another", .setup = mpmc_one_setup, .threads = {send_two, receive_all, close_channel},
+         .finish = channel_all_received),
+    THREE("mpmc_close_twice", .setup = mpmc_one_setup, .threads = {send_one_and_close, receive_all, close_channel},
+         .finish = channel_all_received),
+    THREE("mpmc_close_two_receivers", .setup = mpmc_two_setup, .threads = {receive_all, receive_all, send_one_and_close},
+         .finish = channel_all_received),
+    THREE("mpmc_close_two_senders", .setup = mpmc_one_setup, .threads = {send_one_and_close, send_one, receive_all},
+         .finish = channel_all_received),
+    BOTH("mpmc_burst", .setup = mpmc_two_setup, .threads = {send_burst_and_close, receive_bursts},
+         .finish = channel_all_received, BOUND(3)),
+    THREE("mpmc_burst_two_receivers", .setup = mpmc_two_setup, .threads = {send_burst, receive_single, receive_single},
+         .finish = channel_all_received),
+    FOUR("mpmc_burst_of_three", .setup = mpmc_four_setup,
+         .threads = {receive_single, receive_single, try_receive_one, send_burst_of_three}, .finish = channel_some_received),
+    THREE("mpmc_burst_close_by_another", .setup = mpmc_two_setup, .threads = {send_burst, receive_bursts, close_channel},
+         .finish = channel_all_received),
+    BOTH("mpmc_try", .setup = mpmc_one_setup, .threads = {try_send_two_and_close, try_receive_until_closed},
+         .finish = channel_all_received, BOUND(3)),
+    FOUR("mpmc_timeout", .setup = mpmc_one_setup, .threads = {receive_timed, receive_all, send_one_and_close},
+         .finish = channel_all_received),
 };
 
 int main(int argc, char **argv)

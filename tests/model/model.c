@@ -35,6 +35,7 @@ enum {
     FREE_PAUSES = 2,      /* pauses of a thread, with accesses in between, that do not yield: it may spin in vain */
     STACK = 256 * 1024,
     FREED = 8,
+    DEEP_SECONDS = 20,    /* for each client of --full */
     SECOND = 1000000000
 };
 
@@ -1050,7 +1051,10 @@ bool cc_os_membarrier_(void)
     if (!site_order(&heavy_site)) return true;
     reschedule();
     fence(&threads[self]);
-    for (unsigned t = 1; t <= thread_count; t++) {
+    bool downwards = thread_count > 2 && choose(2);
+    history(downwards);
+    for (unsigned i = 1; i <= thread_count; i++) {
+        unsigned t = downwards ? thread_count + 1 - i : i;
         if ((int)t == self) continue;
         reschedule();
         fence(&threads[t]);
@@ -1155,10 +1159,11 @@ static bool backtrack(void)
     return true;
 }
 
+/* Of CPU time: what else the machine does is no matter here. */
 static double seconds(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
@@ -1332,6 +1337,7 @@ int model_main(int argc, char **argv, const model_client_t *clients, size_t coun
     setvbuf(stdout, NULL, _IOLBF, 0);
     const char *effort = getenv("TEST_EFFORT");   /* in percent; ./test --full sets 1000 */
     if (effort && strtol(effort, NULL, 10) >= 1000) deep = true;
+    if (deep && time_limit == 0) time_limit = DEEP_SECONDS;
     if (replayed) return replay(argv[0], replayed, clients, count);
     printf("%-38s %11s %9s %10s %12s %12s %8s\n", "client", "preemptions", "old reads", "executions", "cut short", "states", "seconds");
     for (size_t i = 0; i < count; i++) {

@@ -43,6 +43,8 @@ typedef struct model_site {
         (__typeof__(*(p)))(uintptr_t)model_fetch_(&model_site_here_, MODEL_OP_##op, (p), sizeof *(p),                \
                                                   (uint64_t)(uintptr_t)(v)); })
 
+#define cc_atomic_copy_(to, from, bytes) ((void)model_copy((to), (from), (bytes)))
+
 #define cc_atomic_fence_full_() __extension__({ MODEL_SITE_(MODEL_FENCE, ACQ_REL); model_fence_(&model_site_here_); })
 
 #define cc_atomic_copy_(to, from, bytes) ((void)model_copy((to), (from), (bytes)))
@@ -55,5 +57,6 @@ bool model_cas_(model_site_t *, void *p, size_t size, void *expected, uint64_t v
 uint64_t model_fetch_(model_site_t *, int op, void *p, size_t size, uint64_t value);
 void model_fence_(model_site_t *);
 void model_pause_(void);
+void *model_copy(void *to, const void *from, size_t bytes);
 
 #endif

@@ -121,6 +121,20 @@ def name_section_lists_what_the_synopsis_shows():
          for name in page.functions if name not in page.names)
 
 
+@case
+def every_name_leads_to_its_page():
+    # What is installed beside the pages: `man cc_lock_release` shows cc_lock(3).
+    made = pathlib.Path(os.environ["CONCEDE_BINARY_DIR"], "man")
+    if not made.exists():
+        skip("configured without install rules")
+    for page in map(Page, PAGES):
+        section = page.path.suffix
+        for name in page.names:
+            if name != page.path.stem and not (SOURCE / "man" / (name + section)).exists():
+                link = (made / (name + section)).read_text()
+                need(link == ".so man%s/%s\n" % (section[1:], page.path.name), "%s leads to %s" % (name, link))
+
+
 @case(each=sorted(declared()))
 def synopsis_is_what_the_header_declares(name):
     header, returns, arguments = declared()[name]

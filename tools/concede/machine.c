@@ -224,7 +224,7 @@ static machine_cost_t batch_cost_(void (*batch)(int), int count)
     return cost_of_(&s);
 }
 
-static void pin_(int cpu)
+void machine_pin(int cpu)
 {
 #if defined(__linux__)
     cpu_set_t *set = CPU_ALLOC(MACHINE_CPUS);
@@ -232,7 +232,7 @@ static void pin_(int cpu)
     if (set) {
         CPU_ZERO_S(size, set);
         CPU_SET_S((size_t)cpu, size, set);
-        (void)sched_setaffinity(0, size, set); /* a hint: where it is refused, the system chooses */
+        (void)sched_setaffinity(0, size, set);
     }
     CPU_FREE(set);
 #else
@@ -262,7 +262,7 @@ static void pass_time_(const pair_t *p)
 static void *line_second_(void *argument)
 {
     pair_t *p = argument;
-    pin_(p->cpu[1]);
+    machine_pin(p->cpu[1]);
     for (uint32_t mine = 1;; mine += 2) {
         uint32_t seen;
         while ((seen = cc_load_acquire(&p->turn)) != mine)
@@ -277,7 +277,7 @@ static void *line_first_(void *argument)
     pair_t *p = argument;
     uint64_t end = cc_deadline_in(30000000);
     uint32_t next = 0;
-    pin_(p->cpu[0]);
+    machine_pin(p->cpu[0]);
     for (int warm = 0; warm < 4 || more_(&p->samples, end); warm++) {
         uint64_t before = cc_now_ns();
         for (int i = 0; i < TURNS; i++, next += 2) {
@@ -300,7 +300,7 @@ static double thread_cpu_ns_(void)
 static void *wake_second_(void *argument)
 {
     pair_t *p = argument;
-    pin_(p->cpu[1]);
+    machine_pin(p->cpu[1]);
     for (;;) {
         double cpu = thread_cpu_ns_();
         cc_parker_park(&p->parker[1]);
@@ -318,7 +318,7 @@ static void *wake_first_(void *argument)
     pair_t *p = argument;
     uint64_t end = cc_deadline_in(150000000);
     samples_t *arrival = &p->samples, *call = tool_need(calloc(1, sizeof *call));
-    pin_(p->cpu[0]);
+    machine_pin(p->cpu[0]);
     while (more_(arrival, end)) {
         while (cc_load_relaxed(&p->parker[1].state) != CC_PARKER_PARKED_) pass_time_(p);
         for (uint64_t asleep = cc_deadline_in(100000); cc_now_ns() < asleep;) pass_time_(p);
@@ -339,7 +339,7 @@ static void *wake_first_(void *argument)
 static void *round_trip_second_(void *argument)
 {
     pair_t *p = argument;
-    pin_(p->cpu[1]);
+    machine_pin(p->cpu[1]);
     for (;;) {
         cc_parker_park(&p->parker[1]);
         if (cc_load_relaxed(&p->done) == STOP) return NULL;
@@ -351,7 +351,7 @@ static void *round_trip_first_(void *argument)
 {
     pair_t *p = argument;
     uint64_t end = cc_deadline_in(100000000);
-    pin_(p->cpu[0]);
+    machine_pin(p->cpu[0]);
     for (int warm = 0; warm < 10 || more_(&p->samples, end); warm++) {
         uint64_t before = cc_now_ns();
         cc_parker_unpark(&p->parker[1]);

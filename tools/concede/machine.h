@@ -57,6 +57,9 @@ void machine_describe(machine_t *m);
 /* Measures all costs, in under two seconds; shows progress; stops at Ctrl-C. */
 void machine_measure(machine_t *m);
 
+/* Pins the calling thread; where that is refused, the system chooses. */
+void machine_pin(int cpu);
+
 /* As members of the open object. */
 void machine_write_json(const machine_t *m, json_writer_t *w);
 

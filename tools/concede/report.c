@@ -29,7 +29,7 @@ enum { OUTPUT, FROM, SECONDS, FULL };
 static const tool_option_t options[] = {
     { 'o', "output", "FILE", "where to write the page: report.html, or - for standard output" },
     { 0, "from", "FILE", "draw the results that `concede bench --json` wrote, or that a page saved, instead of measuring" },
-    { 's', "seconds", "N", "measure for about so long (20)" },
+    { 's', "seconds", "N", "measure for about so long (16)" },
     { 0, "full", NULL, "measure as `concede bench` does, with all thread counts; takes minutes" },
     { 0, NULL, NULL, NULL },
 };
@@ -273,7 +273,7 @@ static int run(int argc, char **argv)
 {
     tool_args_t args = { .command = &concede_report, .argc = argc, .argv = argv };
     const char *path = "report.html", *from = NULL;
-    double seconds = 20;
+    double seconds = 16;
     bool full = false, timed = false;
     char command[256], error[256];
     tool_command_line(argc, argv, command, sizeof command);

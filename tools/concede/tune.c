@@ -7,17 +7,21 @@
  *            and the waker's time in the call
  *
  * T follows from the number of snoozes: 1, 2, 4 ... 64 pauses, then yields (backoff.h). A choice costs its lateness and
- * its CPU time, weighed against each other by --prefer. */
+ * its CPU time, weighed against each other by --prefer.
+ *
+ * A model can be wrong, and what the adaptive default does depends on the order of the waits: the recommendation, the
+ * default and sleeping at once are also tried, with a channel whose receiver has to wait so long. */
 #include "machine.h"
 #include "tool.h"
 
-#include <concede/backoff.h>
-#include <concede/version.h>
+#include <concede/concede.h>
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { WAIT, WAITS_FILE, PREFER };
 static const tool_option_t options[] = {
@@ -207,6 +211,109 @@ static double break_even(const prices_t *prices, double weight)
     return prices->sleep_cpu + prices->wake_call + (prices->wake - prices->line) / weight;
 }
 
+/* ---- trying a choice ---- */
+
+enum { TRIES = 4000, TRY_MS = 300 };
+
+typedef struct trial {
+    const profile_t *profile;
+    cc_channel_t *channel;
+    CC_ALIGNED_(CC_CACHE_LINE) uint32_t waiting; /* how many messages the receiver has begun to wait for */
+    CC_ALIGNED_(CC_CACHE_LINE) int count;
+    double receiver_cpu;              /* ns in all */
+    double late[TRIES], call[TRIES]; /* ns of each: lateness, and the sender's time in the call */
+    int cpu[2];
+} trial_t;
+
+typedef struct tried {
+    char name[24]; /* of snooze_iters */
+    int count;     /* waits */
+    double cpu, late, late_p99;
+} tried_t;
+
+static double thread_cpu(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void *receive(void *argument)
+{
+    trial_t *t = argument;
+    uint64_t sent_at;
+    machine_pin(t->cpu[1]);
+    double cpu = thread_cpu();
+    for (;;) {
+        cc_store_relaxed(&t->waiting, (uint32_t)t->count + 1); /* relaxed: it only starts the sender's clock */
+        if (cc_channel_recv(t->channel, &sent_at) != 0) break;
+        t->late[t->count++] = (double)(cc_now_ns() - sent_at);
+    }
+    t->receiver_cpu = thread_cpu() - cpu;
+    return NULL;
+}
+
+/* Waits of the profile in random order, evenly over its shares. None is longer than 20 ms: by then everything sleeps. */
+static void *send_all(void *argument)
+{
+    trial_t *t = argument;
+    uint32_t random = 1;
+    machine_pin(t->cpu[0]);
+    uint64_t end = cc_deadline_in(TRY_MS * UINT64_C(1000000));
+    for (uint32_t i = 0; i < TRIES && !tool_interrupted() && (i < 10 || cc_now_ns() < end); i++) {
+        double share = (cc_backoff_random_(&random) - 0.5) / UINT32_MAX, wait = fmin(profile_quantile(t->profile, share), 2e7);
+        while (cc_load_relaxed(&t->waiting) != i + 1) cc_os_yield_();
+        for (uint64_t send_at = cc_deadline_in((uint64_t)wait); cc_now_ns() < send_at;) cc_pause();
+        uint64_t now = cc_now_ns();
+        cc_channel_send(t->channel, &now);
+        t->call[i] = (double)(cc_now_ns() - now);
+    }
+    cc_channel_close(t->channel);
+    return NULL;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The mean without the longest 1 %, which tell of what else the machine does; sorts. */
+static double mean_of(double *values, int count)
+{
+    double sum = 0;
+    int counted = count - count / 100;
+    qsort(values, (size_t)count, sizeof values[0], by_value);
+    for (int i = 0; i < counted; i++) sum += values[i];
+    return sum / counted;
+}
+
+static tried_t try_choice(const machine_t *m, const profile_t *p, uint32_t snooze_iters)
+{
+    tried_t result = { .count = 0 };
+    cc_channel_options_t how = { 16, sizeof(uint64_t), CC_CHANNEL_MPMC, snooze_iters };
+    void *memory = NULL;
+    pthread_t receiver, sender;
+    if (posix_memalign(&memory, CC_CACHE_LINE, sizeof(trial_t)) != 0) tool_need(NULL);
+    trial_t *t = memset(memory, 0, sizeof(trial_t));
+    t->profile = p;
+    t->cpu[0] = m->cpu_list[0];
+    t->cpu[1] = m->cpu_list[m->affinity - 1];
+    if (cc_channel_create(&t->channel, &how) != 0) tool_need(NULL);
+    if (pthread_create(&receiver, NULL, receive, t) != 0 || pthread_create(&sender, NULL, send_all, t) != 0)
+        tool_die("cannot start a thread");
+    pthread_join(sender, NULL);
+    pthread_join(receiver, NULL);
+    cc_channel_destroy(t->channel);
+    if ((result.count = t->count) > 0) {
+        result.cpu = t->receiver_cpu / t->count + mean_of(t->call, t->count);
+        result.late = mean_of(t->late, t->count);
+        result.late_p99 = t->late[(t->count - 1) * 99 / 100];
+    }
+    free(t);
+    return result;
+}
+
 /* ---- output ---- */
 
 static const char *snoozes_text(uint32_t snoozes)
@@ -246,6 +353,21 @@ static void print_choices(const choice_t *choices, uint32_t best)
     tool_table_print(table, stdout, 0);
 }
 
+static void print_tried(const tried_t *tried, int count, double weight)
+{
+    static const char *const heads[] = { "<tried with a channel", ">waits", ">CPU a wait", ">late", ">late p99", ">cost" };
+    tool_table_t *table = tool_table(6, heads);
+    for (int i = 0; i < count; i++) {
+        tool_cell(table, "%s%s", tried[i].name, i == 0 ? ", recommended" : "");
+        tool_cell(table, "%d", tried[i].count);
+        tool_cell(table, "%s", tool_duration(tried[i].cpu));
+        tool_cell(table, "%s", tool_duration(tried[i].late));
+        tool_cell(table, "%s", tool_duration(tried[i].late_p99));
+        tool_cell(table, "%s", tool_duration(tried[i].late + weight * tried[i].cpu));
+    }
+    tool_table_print(table, stdout, 0);
+}
+
 static void print_snippet(const machine_t *m, const cc_costs_t *costs, const char *command, bool chosen, uint32_t best)
 {
     printf("%s/* %s, on %s, %d usable CPU%s; concede %s */%s\n", tool_dim(), command, m->cpu, m->usable,
@@ -278,6 +400,23 @@ static void print_reason(const prices_t *prices, const profile_t *p, const choic
     tool_wrap(stdout, 0, text);
 }
 
+/* The recommendation, the default and sleeping at once. Returns how many were tried. */
+static int try_all(const machine_t *m, const profile_t *p, uint32_t best, tried_t tried[3])
+{
+    const uint32_t iters[3] = { best ? best : CC_SNOOZE_NONE, CC_SNOOZE_ADAPTIVE, CC_SNOOZE_NONE };
+    int count = 0;
+    for (int i = 0; i < (best ? 3 : 2); i++) {
+        const char *name = i == 1 ? "CC_SNOOZE_ADAPTIVE" : snoozes_text(i == 2 ? 0 : best);
+        tool_progress("trying a channel", name, 0);
+        tried[count] = try_choice(m, p, iters[i]);
+        snprintf(tried[count].name, sizeof tried[count].name, "%s", name);
+        if (tried[count].count == 0) break;
+        count++;
+    }
+    tool_progress_end();
+    return count;
+}
+
 /* With no profile: what each length of a wait asks for. */
 static void print_lengths(const prices_t *prices, double weight)
 {
@@ -300,7 +439,7 @@ static void print_lengths(const prices_t *prices, double weight)
 }
 
 static void print_json(const machine_t *m, const prices_t *prices, const cc_costs_t *costs, const profile_t *p,
-                       const choice_t *choices, bool chosen, uint32_t best, double weight)
+                       const choice_t *choices, bool chosen, uint32_t best, double weight, const tried_t *tried, int tried_count)
 {
     json_writer_t w = { .out = stdout };
     json_open(&w, NULL, '{');
@@ -337,6 +476,17 @@ static void print_json(const machine_t *m, const prices_t *prices, const cc_cost
             json_number(&w, "late_ns", choices[i].late);
             json_number(&w, "late_p99_ns", choices[i].late_p99);
             json_number(&w, "cost_ns", choices[i].cost);
+            json_close(&w);
+        }
+        json_close(&w);
+        json_open(&w, "tried", '[');
+        for (int i = 0; i < tried_count; i++) {
+            json_open(&w, NULL, '{');
+            json_string(&w, "snooze_iters", tried[i].name);
+            json_integer(&w, "waits", (uint64_t)tried[i].count);
+            json_number(&w, "cpu_ns", tried[i].cpu);
+            json_number(&w, "late_ns", tried[i].late);
+            json_number(&w, "late_p99_ns", tried[i].late_p99);
             json_close(&w);
         }
         json_close(&w);
@@ -392,8 +542,10 @@ static int run(int argc, char **argv)
     cc_costs_t costs = { whole(prices.pause * 1000), whole(prices.yield), whole(prices.wake), (uint32_t)m->usable };
     bool choosing = profile.count && prices.can_spin;
     uint32_t best = choosing ? choose(&prices, &profile, weight, choices) : 0;
+    tried_t tried[3];
+    int tried_count = choosing ? try_all(m, &profile, best, tried) : 0;
     if (json) {
-        print_json(m, &prices, &costs, &profile, choices, choosing, best, weight);
+        print_json(m, &prices, &costs, &profile, choices, choosing, best, weight, tried, tried_count);
         free(profile.points);
         return 0;
     }
@@ -417,6 +569,8 @@ static int run(int argc, char **argv)
     if (choosing) {
         print_choices(choices, best);
         putchar('\n');
+        print_tried(tried, tried_count, weight);
+        putchar('\n');
         print_reason(&prices, &profile, &choices[best], weight);
     } else if (!prices.can_spin) {
         tool_wrap(stdout, 0, "Why: there is one usable CPU. What is waited for happens only after the waiter gave the CPU away, "
@@ -436,7 +590,7 @@ const tool_command_t concede_tune = {
     "tune", "[OPTION]...",
     "Recommend how long to spin before sleeping, as a C snippet.",
     "Measures what sleeping and waking cost here, and predicts for each number of snoozes what a wait costs: CPU time of "
-    "waiter and waker, and how late the waiter goes on. The cost is the lateness plus the CPU time, weighed by --prefer; the "
+    "waiter and waker, and how late the waiter goes on; a few choices are tried with a channel. The cost is the lateness plus the CPU time, weighed by --prefer; the "
     "least spinning within 1 % of the best is recommended.\n\n"
     "WAIT is one of\n"
     "  3us               always so long\n"

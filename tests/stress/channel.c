@@ -318,3 +318,79 @@ TEST(messages_that_go_round_never_stop)
 {
     stress_everywhere(circles);
 }
+
+/* Short lives: a few messages, and a third thread closes the channel meanwhile. What the senders were told was accepted
+ * and what the receivers got is the same, in thousands of closes. */
+typedef struct lives {
+    cc_channel_t *channel;
+    CC_ALIGNED_(CC_CACHE_LINE) uint64_t arrived, born;
+    CC_ALIGNED_(CC_CACHE_LINE) uint64_t accepted, got;
+    int senders, receivers;
+    uint32_t kind;
+    uint64_t rounds;
+} lives;
+
+static CC_ALIGNED_(CC_CACHE_LINE) unsigned char lives_memory[4096];
+
+/* Everybody has left the last life; the closer begins the next. */
+static void next_life(stress_thread *t, lives *l, uint64_t round)
+{
+    uint64_t threads = (uint64_t)(l->senders + l->receivers + 1);
+    cc_backoff_t backoff = {1, 1, 16, 0, 4};
+    cc_fetch_add_acq_rel(&l->arrived, 1);
+    if (t->index == 0) {
+        while (cc_load_acquire(&l->arrived) != threads * round) cc_backoff_snooze(&backoff);
+        CHECK_EQ(l->accepted, l->got);
+        cc_channel_options_t options = {1 + stress_random(t, 4), 8, l->kind, stress_random(t, 3) ? CC_SNOOZE_NONE : 3};
+        REQUIRE(cc_channel_init(lives_memory, sizeof lives_memory, &options, &l->channel) == 0);
+        cc_store_release(&l->born, round);
+    }
+    while (cc_load_acquire(&l->born) != round) cc_backoff_snooze(&backoff);
+}
+
+static void lives_body(stress_thread *t, void *shared)
+{
+    lives *l = (lives *)shared;
+    for (uint64_t round = 1; round <= l->rounds; round++) {
+        uint64_t m = round, burst[3], mine = 0;
+        next_life(t, l, round);
+        for (uint32_t delay = stress_random(t, 300); delay > 0; delay--) CC_COMPILER_BARRIER_();
+        if (t->index == 0) {
+            cc_channel_close(l->channel);
+        } else if (t->index <= l->senders) {
+            while (cc_channel_send(l->channel, &m) == 0) mine++;
+            CHECK_EQ(cc_channel_try_send(l->channel, &m), EPIPE);
+            cc_fetch_add_relaxed(&l->accepted, mine);
+        } else {
+            int end;
+            do {
+                mine += cc_channel_recv_many(l->channel, burst, 3);
+                if ((end = cc_channel_recv(l->channel, &m)) == 0) mine++;
+            } while (end == 0);
+            CHECK_EQ(end, EPIPE);
+            CHECK_EQ(cc_channel_try_recv(l->channel, &m), EPIPE);
+            cc_fetch_add_relaxed(&l->got, mine);
+        }
+        stress_progress(t);
+    }
+    next_life(t, l, l->rounds + 1);
+}
+
+static void short_lives(void)
+{
+    static const int threads[][2] = {{1, 1}, {1, 1}, {1, 2}, {2, 2}};
+    for (int i = 0; i < 4; i++) {
+        static lives l;
+        memset(&l, 0, sizeof l);
+        l.senders = threads[i][0];
+        l.receivers = threads[i][1];
+        l.kind = i == 0 ? CC_CHANNEL_SPSC : CC_CHANNEL_MPMC;
+        l.rounds = test_effort(i == 0 ? 4000 : 1500);
+        stress_threads(l.senders + l.receivers + 1, lives_body, &l);
+    }
+}
+
+TEST(a_close_at_any_moment_loses_nothing_that_was_accepted)
+{
+    stress_everywhere(short_lives);
+}

@@ -112,6 +112,8 @@ TEST(options_that_make_no_sense_are_refused)
     CHECK_EQ(cc_channel_init(memory, sizeof memory, NULL, &made), EINVAL);
     CHECK_EQ(cc_channel_sizeof(NULL, &bytes), EINVAL);
     cc_channel_options_t good = {8, 8, CC_CHANNEL_MPMC, 0};
+    cc_channel_options_t too_many_to_count = {((size_t)1 << (8 * sizeof(cc_index_t) - 2)) + 1, 1, CC_CHANNEL_MPMC, 0};
+    CHECK_EQ(cc_channel_create(&made, &too_many_to_count), EINVAL);
     CHECK_EQ(cc_channel_create(NULL, &good), EINVAL);
     CHECK_EQ(cc_channel_sizeof(&good, NULL), EINVAL);
     CHECK(made == untouched);

@@ -158,9 +158,9 @@ TEST(spin_never_calls_the_system)
     CHECK_EQ(lock.word, HELD);
 }
 
-TEST(a_sleeper_is_woken_once_and_remembers_that_others_may_sleep)
+static void sleeper_is_woken(uint32_t cpus)
 {
-    set_up_held(2);
+    set_up_held(cpus);
     fake.asleep = release;
     cc_lock_acquire(&lock);
     CHECK(fake.waited_on == &lock.word);
@@ -175,6 +175,12 @@ TEST(a_sleeper_is_woken_once_and_remembers_that_others_may_sleep)
     cc_lock_acquire(&lock);
     cc_lock_release(&lock);
     CHECK_EQ(fake.wakes, 2); /* and then it is forgotten */
+}
+
+TEST(a_sleeper_is_woken_once_and_remembers_that_others_may_sleep)
+{
+    sleeper_is_woken(1);
+    sleeper_is_woken(2);
 }
 
 TEST(a_release_on_the_way_to_sleep_is_not_lost)

@@ -421,7 +421,8 @@ def summary_says_ahead_behind_and_even():
     data["runs"] = data["runs"][:1]
     run_of = data["runs"][0]
     run_of["results"] = run_of["results"][0:1] + run_of["results"][2:3]
-    for ours, other, better, word in ((9, 3, "higher", "ahead"), (9, 3, "lower", "behind"), (3, 9, "lower", "ahead"), (3, 3.1, "lower", "even")):
+    for ours, other, better, word in ((9, 3, "higher", "ahead"), (9, 3, "lower", "behind"), (3, 9, "lower", "ahead"), (3, 3.1, "lower", "even"),
+                                      (1, 1.3, "higher", "too noisy")):
         for result, middle in zip(run_of["results"], (ours, other)):
             result["metrics"]["rate"] = {"unit": "M/s", "better": better, "median": middle, "q1": middle - .2, "q3": middle + .2, "samples": [middle]}
         with tempfile.TemporaryDirectory() as folder:

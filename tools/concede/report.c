@@ -147,7 +147,8 @@ static void print_summary(const json_t *bench)
         tool_cell(table, "%s", figure(other.median, other.unit));
         tool_cell(table, "%s", other.name);
         tool_cell(table, "%.2f", ratio);
-        tool_cell(table, "%s", even ? "even" : ratio > 1 ? "ahead" : "behind");
+        bool close = ratio > 0.9 && ratio < 1 / 0.9;
+        tool_cell(table, "%s", even ? close ? "even" : "too noisy" : ratio > 1 ? "ahead" : "behind");
         shown++;
     }
     if (shown == 0) {
@@ -157,8 +158,9 @@ static void print_summary(const json_t *bench)
     }
     tool_table_print(table, stdout, 0);
     putchar('\n');
-    tool_wrap(stdout, 0, "A ratio above 1 is in favour of concede; even: the middle halves of the rounds overlap. Where concede can "
-                         "sleep, it is compared with others that can; the page also has those that only spin.");
+    tool_wrap(stdout, 0, "A ratio above 1 is in favour of concede. Even, too noisy: the middle halves of the rounds overlap, at "
+                         "ratios near 1 and at others. Where concede can sleep, it is compared with others that can; the "
+                         "page also has those that only spin.");
 }
 
 /* ---- the page ---- */

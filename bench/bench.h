@@ -34,12 +34,13 @@
  *       "primary": "rate",                     the metric by which they are ranked
  *       "baseline": "concede",                 whose samples the ratios are taken to
  *       "slice_ms": 100, "rounds": 7,          rounds that count
- *       "rounds_dropped": 1,                   the line cost jumped, so they do not count
+ *       "rounds_dropped": 1,                   the line cost jumped or other programs ran, so they do not count
  *       "line_ns": [ 85.2, 86.0 ... ],         one way, probed before and after each round that counts
+ *       "others": [ 0.01 ... ],                share of the CPUs that other programs took, in each round that counts
  *       "winner": "concede" | null,            null: too noisy to rank
  *       "results": [ {
  *         "name": "pthread_mutex", "uses": "pthread_mutex_lock, default type", "peer": "libc",
- *         "ours": false, "can_sleep": true,
+ *         "ours": false, "baseline": false, "can_sleep": true,
  *         "metrics": {                         keys: see bench_metrics; those that the workload has
  *           "rate": { "unit": "M/s", "better": "higher" | "lower",
  *                     "median": 28.1, "q1": 27.9, "q3": 28.6, "samples": [ 28.1 ... ],    one a round
@@ -72,6 +73,7 @@ typedef struct bench_clock {
     double overhead_ns;     /* of one bench_ticks() */
     double step_ns;         /* smallest difference seen */
     double work_per_ns;     /* turns of bench_work() */
+    double work_ns;         /* what bench_work() takes beside its turns */
 } bench_clock;
 extern bench_clock bench_time;
 
@@ -94,15 +96,34 @@ static inline uint64_t bench_ticks(void)
 
 uint64_t bench_ticks_call(void); /* the same, as a function */
 
-/* Work that touches no memory and that no compiler removes: a chain of dependent multiplications. */
+/* Nothing after it begins before everything before it has ended, where the CPU has such an instruction. */
+static inline void bench_serialize(void)
+{
+#if defined(CC_ARCH_X86_64) || defined(CC_ARCH_X86)
+    __asm__ __volatile__("lfence" ::: "memory");
+#elif defined(CC_ARCH_ARM64)
+    __asm__ __volatile__("isb" ::: "memory");
+#else
+    __asm__ __volatile__("" ::: "memory");
+#endif
+}
+
+/* Work that touches no memory and that no compiler removes: a chain of dependent multiplications. Fenced, or the CPU would
+ * do it in the shadow of the lock before and after it. No turns: nothing at all. */
 static inline void bench_work(uint32_t turns)
 {
     uint64_t x = turns;
+    if (turns == 0) return;
+    bench_serialize();
     for (; turns != 0; turns--) {
         x = x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         __asm__ __volatile__("" : "+r"(x));
     }
+    bench_serialize();
 }
+
+/* Turns that take about so long. */
+uint32_t bench_turns(double ns);
 
 /* Waits, without sleeping where another CPU does the work, until it is `due`, in ticks; returns due, or now if that has
  * long passed (so that a thread that was kept away does not make up for it in a burst). */
@@ -271,6 +292,7 @@ typedef struct bench_run {
     uint32_t rounds, rounds_dropped;
     uint32_t lines;
     double line_ns[2 * BENCH_ROUNDS];
+    double others[BENCH_ROUNDS];         /* share of the CPUs that other programs took */
     uint32_t results;
     bench_result *result;
 } bench_run;
@@ -304,9 +326,17 @@ typedef struct bench_options {
     const char *pin;        /* "spread" (thread i on usable CPU i mod n), "none", or a list of CPUs */
     const char *only;       /* names, with commas; NULL: all */
     bool quick;             /* fewer thread counts */
+    bool self_test;         /* the first implementation of each workload, twice, and no other */
+    const char *command;    /* what to note as the command */
     void (*progress)(const char *what, const char *which, double seconds_left); /* NULL: silent */
     bool (*interrupted)(void); /* whether to stop early, with what was measured so far */
 } bench_options;
+
+/* A round in which other programs took more of the CPUs than this does not count. */
+#define BENCH_OTHERS_LIMIT 0.05
+
+/* The i-th workload's name; NULL past the last. */
+const char *bench_workload_name(uint32_t i);
 
 /* Measures. False: a message is in error[]; the report holds what was measured until then. */
 bool bench_measure(bench_report *report, const bench_options *options, char *error, size_t error_size);

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #if defined(__GLIBC__)
@@ -260,6 +261,20 @@ static bool tsc_is_invariant(void)
     return constant && nonstop;
 }
 
+/* ns of one piece of work. */
+static double work_time(uint32_t turns)
+{
+    enum { PIECES = 2000 };
+    double best = 0;
+    for (int i = 0; i < 20; i++) {
+        uint64_t before = bench_ticks();
+        for (int k = 0; k < PIECES; k++) bench_work(turns);
+        double ns = (double)(bench_ticks() - before) / bench_time.ticks_per_ns / PIECES;
+        if (best <= 0 || ns < best) best = ns;
+    }
+    return best;
+}
+
 void bench_time_start(void)
 {
     if (bench_time.ticks_per_ns > 0) return;
@@ -283,15 +298,16 @@ void bench_time_start(void)
     }
     bench_time.overhead_ns = (double)(last - start) / READS / bench_time.ticks_per_ns;
     bench_time.step_ns = (double)step / bench_time.ticks_per_ns;
-    double best = 0;
-    for (int i = 0; i < 20; i++) {
-        enum { TURNS = 100000 };
-        uint64_t before = bench_ticks();
-        bench_work(TURNS);
-        double per_ns = TURNS / ((double)(bench_ticks() - before) / bench_time.ticks_per_ns);
-        if (per_ns > best) best = per_ns;
-    }
-    bench_time.work_per_ns = best;
+    /* Many short pieces, as the loops do it; the best of several, as others may interrupt. */
+    double few = work_time(10), many = work_time(110);
+    bench_time.work_per_ns = many > few ? 100 / (many - few) : 1;
+    bench_time.work_ns = few - 10 / bench_time.work_per_ns;
+}
+
+uint32_t bench_turns(double ns)
+{
+    double turns = (ns - bench_time.work_ns) * bench_time.work_per_ns;
+    return ns <= 0 ? 0 : turns < 1 ? 1 : (uint32_t)turns;
 }
 
 static bool may_spin; /* another CPU does the work meanwhile */
@@ -422,6 +438,46 @@ double bench_line_ns(void)
     return ns ? *(double *)ns : -1;
 }
 
+/* ---- other programs ------------------------------------------------------------------------------------------------ */
+
+typedef struct load {
+    double busy, own, at; /* seconds: of the CPUs that are used here, of this process, of the clock */
+    uint32_t cpus;
+} load;
+
+/* What the CPUs did so far, by the kernel's count; cpus is 0 where that cannot be read. */
+static load load_now(void)
+{
+    load l = { 0, 0, (double)now_ns() / 1e9, 0 };
+    char line[512];
+    struct rusage usage;
+    FILE *file = fopen("/proc/stat", "r");
+    while (file && fgets(line, sizeof line, file)) {
+        int cpu;
+        unsigned long long user, nice, system, idle, iowait, irq, softirq, steal;
+        if (sscanf(line, "cpu%d %llu %llu %llu %llu %llu %llu %llu %llu", &cpu, &user, &nice, &system, &idle, &iowait, &irq,
+                   &softirq, &steal) != 9) continue;
+        bool used = pin_count == 0;
+        for (uint32_t i = 0; i < pin_count; i++) used |= pin_cpus[i] == cpu;
+        if (!used) continue;
+        l.busy += (double)(user + nice + system + irq + softirq + steal) / (double)sysconf(_SC_CLK_TCK);
+        l.cpus++;
+    }
+    if (file) fclose(file);
+    getrusage(RUSAGE_SELF, &usage);
+    l.own = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+    return l;
+}
+
+/* The share of the CPUs that others, or the host, took between two looks. */
+static double others_share(const load *before, const load *after)
+{
+    double all = (after->at - before->at) * after->cpus;
+    double share = all > 0 ? (after->busy - before->busy - (after->own - before->own)) / all : 0;
+    return share > 0 ? share : 0;
+}
+
 /* ---- one slice ----------------------------------------------------------------------------------------------------- */
 
 typedef struct slice_thread {
@@ -519,7 +575,7 @@ typedef struct engine {
     bench_histogram *histograms; /* one a thread, for the slice */
     uint32_t threads;            /* room for so many */
     double slice_seconds;
-    uint32_t rounds;
+    uint32_t rounds, tries;
     uint32_t slices_done, slices_planned;
     uint64_t begin_ns;
     char *error;
@@ -572,7 +628,7 @@ static bool run_slice(engine *e, const plan *p, uint32_t which, bench_result *re
         t->bench.index = i;
         t->bench.threads = setting->threads;
         t->bench.senders = setting->senders;
-        t->bench.work = (uint32_t)(work_ns * bench_time.work_per_ns);
+        t->bench.work = bench_turns(work_ns);
         t->bench.interval = (uint64_t)(setting->interval_us * 1000.0 * bench_time.ticks_per_ns);
         t->bench.burst = setting->burst;
         t->bench.histogram = &e->histograms[i];
@@ -602,7 +658,7 @@ static bool run_slice(engine *e, const plan *p, uint32_t which, bench_result *re
         if (!(w->how & RECEIVER_ONLY) || i >= setting->senders) cpu_ns += s->threads[i].cpu_ns;
         if (!w->pairs || i >= setting->senders) {
             each[counted] = t->ops;
-            result->per_thread[counted++] += t->ops;
+            result->per_thread[counted++] += t->ops; /* also of a round that is dropped: fairness does not depend on it */
         }
         if (i > 0) bench_histogram_merge(h, &e->histograms[i]);
     }
@@ -612,7 +668,7 @@ static bool run_slice(engine *e, const plan *p, uint32_t which, bench_result *re
     }
     if (ops == 0) ops = 1; /* nobody got through: as good as one */
     result->threads = counted;
-    if (latency) bench_histogram_merge(latency, h);
+    if (latency) *latency = *h;
     double share = w->how & HALVE ? 2 : 1;
     double values[BENCH_METRICS];
     values[BENCH_RATE] = (double)ops / s->seconds / 1e6;
@@ -657,41 +713,50 @@ static bool run_plan(engine *e, const plan *p, bench_run *run)
     run->primary = w->primary;
     run->slice_ms = e->slice_seconds * 1e3;
     run->result = calloc(p->subjects, sizeof *run->result);
-    bench_histogram *latencies = latency ? calloc(p->subjects, sizeof *latencies) : NULL;
-    if (!run->result || (latency && !latencies)) {
+    /* Of the rounds that count, and of the round that runs. */
+    bench_histogram *latencies = bench_alloc(p->subjects * sizeof *latencies);
+    bench_histogram *round = bench_alloc(p->subjects * sizeof *round);
+    if (!run->result) {
         snprintf(e->error, e->error_size, "out of memory");
-        free(latencies);
-        return false;
+        good = false;
     }
-    for (uint32_t i = 0; i < p->subjects; i++) {
+    for (uint32_t i = 0; good && i < p->subjects; i++) {
         bench_result *result = &run->result[run->results++];
-        snprintf(result->name, sizeof result->name, "%s", p->entry[i].subject->name);
+        snprintf(result->name, sizeof result->name, "%s%s", p->entry[i].subject->name,
+                 e->options->self_test && i == 1 ? ", again" : "");
         snprintf(result->uses, sizeof result->uses, "%s", p->entry[i].subject->uses);
         snprintf(result->peer, sizeof result->peer, "%s", p->entry[i].peer->name);
         result->flags = p->entry[i].subject->flags;
+        if (e->options->self_test) result->flags &= ~(uint32_t)(BENCH_OURS | BENCH_BASELINE); /* they compete as equals */
         result->per_thread = calloc(p->setting.threads, sizeof *result->per_thread);
         good = good && result->per_thread;
     }
-    double usual = bench_line_ns(), before = usual;
-    for (uint32_t tried = 0; good && !interrupted(e) && run->rounds < e->rounds && tried < 2 * e->rounds; tried++) {
+    double before = bench_line_ns();
+    load load_before = load_now();
+    for (uint32_t tried = 0; good && !interrupted(e) && run->rounds < e->rounds && tried < e->tries; tried++) {
         for (uint32_t i = 0; good && i < p->subjects && !interrupted(e); i++) {
             uint32_t which = (i + tried) % p->subjects;
             progress(e, p, p->entry[which].subject->name);
-            good = run_slice(e, p, which, &run->result[which], latency ? &latencies[which] : NULL);
+            good = run_slice(e, p, which, &run->result[which], latency ? &round[which] : NULL);
         }
         double after = bench_line_ns();
+        load load_after = load_now();
+        double others = others_share(&load_before, &load_after);
         /* A jump: the CPUs are not where they were. A lasting one is the new usual, and the rounds go on from there. */
-        bool jumped = usual > 0 && (after > 1.5 * before || before > 1.5 * after);
-        bool last_chance = e->rounds - run->rounds >= 2 * e->rounds - tried;
+        bool moved = before > 0 && (after > 1.5 * before || before > 1.5 * after);
+        bool jumped = moved || others > BENCH_OTHERS_LIMIT;
+        bool last_chance = e->rounds - run->rounds >= e->tries - tried;
         if (good && !interrupted(e) && (!jumped || last_chance)) {
             run->line_ns[run->lines++] = before;
             run->line_ns[run->lines++] = after;
-            run->rounds++;
+            run->others[run->rounds++] = others;
+            for (uint32_t i = 0; latency && i < p->subjects; i++) bench_histogram_merge(&latencies[i], &round[i]);
         } else {
             forget_round(run);
             run->rounds_dropped += good && !interrupted(e);
         }
         before = after;
+        load_before = load_after;
         if (tried >= e->rounds) e->slices_planned += p->subjects;
     }
     for (uint32_t i = 0; latency && i < run->results; i++) {
@@ -707,6 +772,7 @@ static bool run_plan(engine *e, const plan *p, bench_run *run)
         result->quantiles = sizeof quantile_shares / sizeof *quantile_shares;
     }
     free(latencies);
+    free(round);
     bench_run_conclude(run);
     return good;
 }
@@ -725,6 +791,11 @@ static bool named(const char *names, const char *text)
     return false;
 }
 
+const char *bench_workload_name(uint32_t i)
+{
+    return i < sizeof workloads / sizeof *workloads ? workloads[i].name : NULL;
+}
+
 static void plan_subjects(plan *p, const bench_options *options)
 {
     const workload *w = p->workload;
@@ -740,6 +811,10 @@ static void plan_subjects(plan *p, const bench_options *options)
             p->entry[p->subjects].peer = *peer;
             p->entry[p->subjects++].subject = s;
         }
+    }
+    if (options->self_test && p->subjects > 0) { /* the same one twice */
+        p->entry[1] = p->entry[0];
+        p->subjects = 2;
     }
 }
 
@@ -782,6 +857,7 @@ static uint32_t plan_all(plan *plans, uint32_t room, const bench_options *option
 
 static void describe(bench_report *report, const bench_options *options)
 {
+    snprintf(report->command, sizeof report->command, "%s", options->command ? options->command : "");
     struct utsname system;
     char line[4096];
     time_t now = time(NULL);
@@ -852,6 +928,7 @@ bool bench_measure(bench_report *report, const bench_options *options, char *err
     }
     e.rounds = options->repeats ? options->repeats : 7;
     if (e.rounds > BENCH_ROUNDS) e.rounds = BENCH_ROUNDS;
+    e.tries = options->total > 0 ? e.rounds : 2 * e.rounds; /* a limited time is not spent on more rounds */
     for (uint32_t i = 0; i < count; i++) {
         e.slices_planned += plans[i].subjects * e.rounds;
         if (plans[i].setting.threads > e.threads) e.threads = plans[i].setting.threads;

@@ -99,6 +99,9 @@ static void write_run(json_writer_t *w, const bench_run *run)
     json_open(w, "line_ns", '[');
     for (uint32_t i = 0; i < run->lines; i++) json_number(w, NULL, run->line_ns[i]);
     json_close(w);
+    json_open(w, "others", '[');
+    for (uint32_t i = 0; i < run->rounds; i++) json_number(w, NULL, run->others[i]);
+    json_close(w);
     json_string(w, "winner", run->winner >= 0 ? run->result[run->winner].name : NULL);
     json_open(w, "results", '[');
     for (uint32_t i = 0; i < run->results; i++) write_result(w, &run->result[i]);
@@ -210,8 +213,10 @@ static bool read_run(const json_t *from, bench_run *run)
     }
     run->slice_ms = json_get_number(from, "slice_ms", 0);
     run->rounds = read_count(from, "rounds");
+    run->rounds = run->rounds < BENCH_ROUNDS ? run->rounds : BENCH_ROUNDS;
     run->rounds_dropped = read_count(from, "rounds_dropped");
     run->lines = read_list(json_get(from, "line_ns"), run->line_ns, 2 * BENCH_ROUNDS);
+    read_list(json_get(from, "others"), run->others, BENCH_ROUNDS);
     const json_t *results = json_get(from, "results");
     if (!results || results->count == 0) return false;
     run->result = calloc(results->count, sizeof *run->result);

@@ -10,7 +10,9 @@
 
 static int run_bench(int argc, char **argv);
 
-enum { THREADS, SECONDS, REPEATS, CAPACITY, SIZE, PIN, ONLY, QUICK, JSON, CSV, MARKDOWN, FROM, COMPARE, LIST };
+enum {
+    THREADS, SECONDS, REPEATS, CAPACITY, SIZE, PIN, ONLY, QUICK, JSON, CSV, MARKDOWN, FROM, COMPARE, LIST, SELF_TEST
+};
 static const tool_option_t options[] = {
     [THREADS] = { 't', "threads", "N[,N...]", "thread counts, where a workload has several" },
     [SECONDS] = { 's', "seconds", "S", "length of one slice (default 0.1); each one runs once a round" },
@@ -22,17 +24,19 @@ static const tool_option_t options[] = {
     [QUICK] = { 'q', "quick", NULL, "in under 20 seconds: fewer thread counts, shorter slices, more noise" },
     [JSON] = { 0, "json", "FILE", "write the results as JSON (-: standard output, in place of the table)" },
     [CSV] = { 0, "csv", NULL, "print one line for each metric in place of the table" },
-    [MARKDOWN] = { 0, "markdown", NULL, "print a document in place of the table" },
+    [MARKDOWN] = { 0, "markdown", "FORM", "print Markdown in place of the table: document, or tables (the short ones)" },
     [FROM] = { 0, "from", "FILE", "show the results of an earlier --json; measure nothing" },
     [COMPARE] = { 'c', "compare", "FILE", "show what changed since an earlier --json, and whether it is more than noise" },
     [LIST] = { 0, "list", NULL, "print the workloads' and implementations' names and exit" },
+    [SELF_TEST] = { 0, "self-test", NULL, "measure one implementation twice: the ratio must be 1, within its noise" },
     { 0, NULL, NULL, NULL },
 };
 const tool_command_t concede_bench = {
     "bench", "[cas|lock|park|channel|all|WORKLOAD]... [OPTION]...", "measure concede beside what else there is",
     "Every implementation of a workload runs in turn inside each round, in rotated order, so that all meet the same "
     "machine. A ratio is taken inside a round; shown are the median of the rounds and, as +-, half the distance "
-    "between the quartiles. Rounds in which the cost of a cache line between two CPUs jumped do not count.\n"
+    "between the quartiles. Rounds in which the cost of a cache line between two CPUs jumped, or other programs took "
+    "more than 5 % of the CPUs, do not count.\n"
     "The winner is marked with *, if it beats the next in three of four rounds.",
     options, run_bench,
 };
@@ -60,6 +64,12 @@ static const char *spread_percent(const bench_spread *spread)
     return text;
 }
 
+/* Whether its implementations compete; steps of a progression do not. */
+static bool ranks(const bench_run *run)
+{
+    return strcmp(run->workload, "cas.step") != 0 && strcmp(run->workload, "cas.yield") != 0;
+}
+
 static void describe_run(const bench_run *run, char *text, size_t size)
 {
     const bench_setting *s = &run->setting;
@@ -83,6 +93,22 @@ static bench_spread advantage(const bench_samples *samples, bool higher)
         a.q3 = samples->ratio.q1 > 0 ? 1 / samples->ratio.q1 : INFINITY;
     }
     return a;
+}
+
+/* What a reader should know before believing the figures; "" if there is nothing. */
+static void describe_noise(const bench_run *run, char *text, size_t size)
+{
+    int n = 0;
+    double others = bench_spread_of(run->others, run->rounds).median;
+    text[0] = 0;
+#define ADD(...) n += snprintf(text + n, n < (int)size ? size - (size_t)n : 0, __VA_ARGS__)
+    if (run->winner < 0 && run->results > 1 && ranks(run)) ADD("Too noisy to rank. ");
+    if (run->rounds_dropped)
+        ADD("%u of %u rounds dropped: the line cost jumped, or other programs ran. ", run->rounds_dropped,
+            run->rounds + run->rounds_dropped);
+    if (others > BENCH_OTHERS_LIMIT) ADD("Other programs took %.0f %% of the CPUs all the same. ", 100 * others);
+#undef ADD
+    if (n > 0 && n < (int)size) text[n - 1] = 0;
 }
 
 static void print_run(const bench_run *run)
@@ -111,7 +137,7 @@ static void print_run(const bench_run *run)
     for (uint32_t i = 0; i < run->results; i++) {
         const bench_result *result = &run->result[i];
         const bench_samples *primary = &result->metrics[run->primary];
-        tool_cell(table, "%s%s", result->name, (int32_t)i == run->winner ? " *" : "");
+        tool_cell(table, "%s%s", result->name, (int32_t)i == run->winner && ranks(run) ? " *" : "");
         tool_cell(table, "%s", figure(primary->value.median));
         tool_cell(table, "%s", spread_percent(&primary->value));
         if (run->results > 1 && primary->has_ratio) {
@@ -125,58 +151,411 @@ static void print_run(const bench_run *run)
         for (uint32_t k = 0; k < other_count; k++) tool_cell(table, "%s", figure(result->metrics[others[k]].value.median));
     }
     tool_table_print(table, stdout, 2);
-    if (run->winner < 0 && run->results > 1) puts("  too noisy to rank");
-    if (run->rounds_dropped)
-        printf("  %u of %u rounds dropped: the line cost jumped\n", run->rounds_dropped, run->rounds + run->rounds_dropped);
+    char note[256];
+    describe_noise(run, note, sizeof note);
+    if (note[0]) {
+        fputs("  ", stdout);
+        tool_wrap(stdout, 2, note);
+    }
     putchar('\n');
 }
 
-static void print_machine(const bench_report *report)
+static void list_peers(const bench_report *report, bool present, char *text, size_t size)
+{
+    text[0] = 0;
+    for (uint32_t i = 0, n = 0; i < report->peers && n < size; i++) {
+        const char *version = report->peer[i].version;
+        if (report->peer[i].present != present || (present && !version[0])) continue;
+        n += (uint32_t)snprintf(text + n, size - n, "%s%s%s%s", n ? ", " : "", report->peer[i].name, present ? " " : "",
+                                present ? version : "");
+    }
+}
+
+static bench_spread line_cost(const bench_report *report)
 {
     double lines[2 * BENCH_ROUNDS];
     uint32_t n = 0;
     for (uint32_t i = 0; i < report->runs; i++)
         for (uint32_t k = 0; k < report->run[i].lines && n < 2 * BENCH_ROUNDS; k++)
             if (report->run[i].line_ns[k] > 0) lines[n++] = report->run[i].line_ns[k];
-    bench_spread line = bench_spread_of(lines, n);
-    char text[1024], missing[256] = "";
-    for (uint32_t i = 0; i < report->peers; i++) {
-        if (report->peer[i].present) continue;
-        size_t at = strlen(missing);
-        snprintf(missing + at, sizeof missing - at, "%s%s", at ? ", " : "", report->peer[i].name);
-    }
-    snprintf(text, sizeof text,
-             "%s, %u usable CPUs%s, %s. Time by %s, %s ns a reading, in steps of %s ns; latencies within %.1f %%. "
-             "A line to the other CPU takes %s ns (quartiles %s to %s).%s%s",
-             report->cpu, report->cpus, report->hypervisor ? " of a virtual machine" : "", report->system, report->clock,
-             figure(report->clock_overhead_ns), figure(report->clock_step_ns), 100 * report->histogram_error,
-             figure(line.median), figure(line.q1), figure(line.q3),
-             missing[0] ? " Not installed when this was built: " : "", missing);
-    if (missing[0]) strcat(text, ".");
-    tool_wrap(stdout, 0, text);
-    putchar('\n');
+    return bench_spread_of(lines, n);
+}
+
+static void describe_machine(const bench_report *report, char *text, size_t size)
+{
+    bench_spread line = line_cost(report);
+    char missing[256], others[300] = "", lines[128] = "";
+    list_peers(report, false, missing, sizeof missing);
+    if (missing[0]) snprintf(others, sizeof others, " Not installed when this was built: %s.", missing);
+    if (line.median > 0)
+        snprintf(lines, sizeof lines, " A line to the other CPU takes %s ns (quartiles %s to %s).", figure(line.median),
+                 figure(line.q1), figure(line.q3));
+    snprintf(text, size,
+             "%s, %u usable CPU%s%s, %s. Time by %s, %s ns a reading, in steps of %s ns; latencies within %.1f %%.%s%s",
+             report->cpu, report->cpus, report->cpus == 1 ? "" : "s", report->hypervisor ? " of a virtual machine" : "",
+             report->system, report->clock, figure(report->clock_overhead_ns), figure(report->clock_step_ns),
+             100 * report->histogram_error, lines, others);
 }
 
 static void print_report(const bench_report *report)
 {
-    print_machine(report);
+    char text[1024];
+    describe_machine(report, text, sizeof text);
+    tool_wrap(stdout, 0, text);
+    putchar('\n');
     for (uint32_t i = 0; i < report->runs; i++) print_run(&report->run[i]);
     if (report->interrupted) puts("Interrupted: this is what was measured until then.");
 }
 
+/* ---- CSV ----------------------------------------------------------------------------------------------------------- */
+
+static void print_csv(const bench_report *report)
+{
+    puts("workload,threads,senders,outside_ns,work_ns,interval_us,capacity,message_size,burst,name,metric,unit,rounds,median,q1,q3,"
+         "ratio,ratio_q1,ratio_q3");
+    for (uint32_t i = 0; i < report->runs; i++) {
+        const bench_run *run = &report->run[i];
+        const bench_setting *s = &run->setting;
+        for (uint32_t k = 0; k < run->results; k++)
+            for (uint32_t m = 0; m < BENCH_METRICS; m++) {
+                const bench_samples *samples = &run->result[k].metrics[m];
+                if (samples->count == 0) continue;
+                printf("%s,%u,%u,%u,%u,%u,%u,%u,%u,\"%s\",%s,%s,%u,%.6g,%.6g,%.6g,", run->workload, s->threads, s->senders,
+                       s->outside_ns, s->work_ns, s->interval_us, s->capacity, s->message_size, s->burst,
+                       run->result[k].name, bench_metrics[m].key, bench_metrics[m].unit, run->rounds,
+                       samples->value.median, samples->value.q1, samples->value.q3);
+                if (samples->has_ratio)
+                    printf("%.6g,%.6g,%.6g\n", samples->ratio.median, samples->ratio.q1, samples->ratio.q3);
+                else
+                    puts(",,");
+            }
+    }
+}
+
+/* ---- Markdown ------------------------------------------------------------------------------------------------------ */
+
+/* A run in full: every metric, its spread, the ratio. */
+static void markdown_run(const bench_run *run)
+{
+    char name[128], note[256];
+    const char *baseline = run->baseline >= 0 ? run->result[run->baseline].name : "";
+    bool ratios = run->results > 1 && ranks(run);
+    describe_run(run, name, sizeof name);
+    describe_noise(run, note, sizeof note);
+    printf("### %s\n\n%c%s.%s%s\n\n| | %s | +- |", name, run->title[0] - (run->title[0] >= 'a' ? 32 : 0), run->title + 1,
+           note[0] ? " " : "", note, bench_metrics[run->primary].title);
+    if (ratios) printf(" %s is | +- |", baseline);
+    for (uint32_t m = 0; m < BENCH_METRICS; m++)
+        if (m != run->primary && run->result[0].metrics[m].count) printf(" %s |", bench_metrics[m].title);
+    printf(" sleeps |\n|---|---:|---:|");
+    if (ratios) printf("---:|---:|");
+    for (uint32_t m = 0; m < BENCH_METRICS; m++)
+        if (m != run->primary && run->result[0].metrics[m].count) printf("---:|");
+    puts("---|");
+    for (uint32_t i = 0; i < run->results; i++) {
+        const bench_result *result = &run->result[i];
+        const bench_samples *primary = &result->metrics[run->primary];
+        const char *bold = (int32_t)i == run->winner && ranks(run) ? "**" : "";
+        printf("| %s%s%s | %s%s%s | %s |", bold, result->name, bold, bold, figure(primary->value.median), bold,
+               spread_percent(&primary->value));
+        if (ratios && primary->has_ratio) {
+            bench_spread times = advantage(primary, bench_metrics[run->primary].higher);
+            printf(" %sx | %s |", figure(times.median), spread_percent(&times));
+        } else if (ratios) {
+            printf(" | |");
+        }
+        for (uint32_t m = 0; m < BENCH_METRICS; m++)
+            if (m != run->primary && result->metrics[m].count) printf(" %s |", figure(result->metrics[m].value.median));
+        printf(" %s |\n", result->flags & BENCH_CAN_SLEEP ? "yes" : "no");
+    }
+    putchar('\n');
+}
+
+static const bench_result *find_result(const bench_run *run, const char *name)
+{
+    for (uint32_t i = 0; i < run->results; i++)
+        if (strcmp(run->result[i].name, name) == 0) return &run->result[i];
+    return NULL;
+}
+
+/* Several runs side by side: a row for each implementation, a column for each run, the primary metric in the cells. */
+static void markdown_columns(const bench_run *const *runs, uint32_t count, bool threads_only)
+{
+    const char *names[64];
+    uint32_t rows = 0;
+    char name[128];
+    printf("| |");
+    for (uint32_t k = 0; k < count; k++) {
+        const bench_setting *s = &runs[k]->setting;
+        describe_run(runs[k], name, sizeof name);
+        if (threads_only) printf(" %u |", s->threads);
+        else printf(" %s, %s |", strchr(name, '.') ? strchr(name, '.') + 1 : name, bench_metrics[runs[k]->primary].title);
+        for (uint32_t i = 0; i < runs[k]->results; i++) {
+            uint32_t r = 0;
+            while (r < rows && strcmp(names[r], runs[k]->result[i].name) != 0) r++;
+            if (r == rows && rows < 64) names[rows++] = runs[k]->result[i].name;
+        }
+    }
+    /* What else the last run, with the most threads, says about each. */
+    const bench_run *last = runs[count - 1];
+    static const uint32_t extra[] = { BENCH_JAIN, BENCH_RETRIES, BENCH_CPU };
+    for (size_t e = 0; threads_only && e < 3; e++)
+        if (last->result[0].metrics[extra[e]].count)
+            printf(" %s at %u |", bench_metrics[extra[e]].title, last->setting.threads);
+    printf(" sleeps |\n|---|");
+    for (uint32_t k = 0; k < count; k++) printf("---:|");
+    for (size_t e = 0; threads_only && e < 3; e++)
+        if (last->result[0].metrics[extra[e]].count) printf("---:|");
+    puts("---|");
+    for (uint32_t r = 0; r < rows; r++) {
+        const char *sleeps = "no";
+        printf("| %s |", names[r]);
+        for (uint32_t k = 0; k < count; k++) {
+            const bench_result *result = find_result(runs[k], names[r]);
+            const char *bold = result && result - runs[k]->result == runs[k]->winner ? "**" : "";
+            if (result && result->flags & BENCH_CAN_SLEEP) sleeps = "yes";
+            if (result) printf(" %s%s%s |", bold, figure(result->metrics[runs[k]->primary].value.median), bold);
+            else printf(" |");
+        }
+        const bench_result *result = find_result(last, names[r]);
+        for (size_t e = 0; threads_only && e < 3; e++)
+            if (last->result[0].metrics[extra[e]].count && result)
+                printf(" %s |", figure(result->metrics[extra[e]].value.median));
+            else if (last->result[0].metrics[extra[e]].count)
+                printf(" |");
+        printf(" %s |\n", sleeps);
+    }
+    putchar('\n');
+}
+
+/* The short tables: one for each workload that has several thread counts, one for the rest of a family. */
+static void markdown_tables(const bench_report *report)
+{
+    const bench_run *together[64];
+    for (uint32_t family = 0; family < BENCH_FAMILIES; family++) {
+        uint32_t rest = 0;
+        for (uint32_t i = 0; i < report->runs; i++) {
+            const bench_run *run = &report->run[i], *same[64];
+            uint32_t count = 0;
+            if (run->family != family || !ranks(run)) continue;
+            if (i > 0 && strcmp(report->run[i - 1].workload, run->workload) == 0) continue;
+            for (uint32_t k = i; k < report->runs && count < 64 && strcmp(report->run[k].workload, run->workload) == 0; k++)
+                same[count++] = &report->run[k];
+            if (count >= 2 && same[0]->setting.threads != same[1]->setting.threads && run->setting.senders == 0) {
+                printf("%c%s: %s by threads.\n\n", run->title[0] - (run->title[0] >= 'a' ? 32 : 0), run->title + 1,
+                       bench_metrics[run->primary].title);
+                markdown_columns(same, count, true);
+            } else {
+                for (uint32_t k = 0; k < count && rest < 64; k++) together[rest++] = same[k];
+            }
+        }
+        if (rest > 0) markdown_columns(together, rest, false);
+    }
+    char peers[512];
+    list_peers(report, true, peers, sizeof peers);
+    printf("Medians; the best in bold where it beats the next in three of four rounds. %s, %u CPUs%s, %s, %s, %s; %s.\n"
+           "%.10s, `%s`.\n", report->cpu, report->cpus, report->hypervisor ? " of a virtual machine" : "", report->system,
+           report->libc, report->compiler, peers, report->date, report->command);
+}
+
+static void markdown_document(const bench_report *report)
+{
+    char text[1024], peers[512];
+    describe_machine(report, text, sizeof text);
+    list_peers(report, true, peers, sizeof peers);
+    printf("# Benchmarks\n\nMade by `%s` on %.10s; nothing here is typed by hand. `scripts/publish` makes it again.\n\n",
+           report->command, report->date);
+    printf("%s Compiler %s, %s. Versions: %s. Threads are pinned: %s.\n\n", text, report->compiler, report->libc, peers,
+           report->pin);
+    puts("Every implementation of a workload runs in turn inside each round, in rotated order, for a slice of time. A figure is\n"
+         "the median of the rounds; +- is half the distance between the quartiles. \"concede is 2x\" means that concede is twice\n"
+         "as good (faster, or less of it), as the median of the ratios inside a round. The best is bold where it beats the next\n"
+         "in three of four rounds. Rounds in which the cost of a cache line between the CPUs jumped, or other programs took more\n"
+         "than 5 % of the CPUs, do not count. CPU ns is CPU time of all threads (at intervals: of the receiver) per operation.\n"
+         "A lock's latency includes one reading of the clock, a round trip half of one for each way.\n");
+    for (uint32_t i = 0; i < report->runs; i++) {
+        if (i == 0 || report->run[i].family != report->run[i - 1].family) {
+            char family[32];
+            snprintf(family, sizeof family, "%.*s", (int)strcspn(report->run[i].workload, "."), report->run[i].workload);
+            printf("## %s\n\n", family);
+        }
+        markdown_run(&report->run[i]);
+    }
+    puts("## What of each is used\n\n| | calls |\n|---|---|");
+    for (uint32_t i = 0; i < report->runs; i++)
+        for (uint32_t k = 0; k < report->run[i].results; k++) {
+            const bench_result *result = &report->run[i].result[k];
+            bool before = false;
+            for (uint32_t j = 0; j < i && !before; j++) {
+                const bench_result *other = find_result(&report->run[j], result->name);
+                before = other && strcmp(other->uses, result->uses) == 0;
+            }
+            if (!before) printf("| %s | %s |\n", result->name, result->uses);
+        }
+}
+
+/* ---- what changed -------------------------------------------------------------------------------------------------- */
+
+static double noise_of(const bench_spread *spread)
+{
+    return spread->median > 0 ? (spread->q3 - spread->q1) / 2 / spread->median : 0;
+}
+
+/* Prints what moved by more than the spread of both; false: there was nothing in common. */
+static bool print_changes(const bench_report *before, const bench_report *after)
+{
+    static const char *const heads[] = { "<", "<", "<", ">before", ">after", ">change", ">noise", "<" };
+    tool_table_t *table = tool_table(8, heads);
+    unsigned same = 0, changed = 0;
+    for (uint32_t i = 0; i < after->runs; i++) {
+        const bench_run *run = &after->run[i], *old = NULL;
+        char name[128];
+        describe_run(run, name, sizeof name);
+        for (uint32_t k = 0; k < before->runs && !old; k++)
+            if (strcmp(before->run[k].workload, run->workload) == 0 &&
+                memcmp(&before->run[k].setting, &run->setting, sizeof run->setting) == 0)
+                old = &before->run[k];
+        for (uint32_t k = 0; old && k < run->results; k++) {
+            const bench_result *is = &run->result[k], *was = find_result(old, is->name);
+            for (uint32_t m = 0; was && m < BENCH_METRICS; m++) {
+                if (is->metrics[m].count == 0 || was->metrics[m].count == 0 || m == BENCH_WORST) continue;
+                const bench_spread *a = &was->metrics[m].value, *b = &is->metrics[m].value;
+                double change = a->median != 0 ? b->median / a->median - 1 : 0, noise = noise_of(a) + noise_of(b);
+                bool apart = b->q1 > a->q3 || b->q3 < a->q1;
+                if (!apart || fabs(change) <= noise) {
+                    same++;
+                    continue;
+                }
+                changed++;
+                tool_cell(table, "%s", name);
+                tool_cell(table, "%s", is->name);
+                tool_cell(table, "%s", bench_metrics[m].title);
+                tool_cell(table, "%s", figure(a->median));
+                tool_cell(table, "%s", figure(b->median));
+                tool_cell(table, "%+.1f%%", 100 * change);
+                tool_cell(table, "%.1f%%", 100 * noise);
+                tool_cell(table, "%s", (change > 0) == bench_metrics[m].higher ? "better" : "worse");
+            }
+        }
+    }
+    if (changed > 0) printf("Since %.10s, more than the noise:\n", before->date);
+    tool_table_print(table, stdout, 2);
+    if (changed + same > 0) printf("%u figures changed by more than the noise, %u did not.\n", changed, same);
+    return changed + same > 0;
+}
+
 /* ---- the command --------------------------------------------------------------------------------------------------- */
+
+static bool begins(const char *name, const char *beginning)
+{
+    return strncmp(name, beginning, strlen(beginning)) == 0;
+}
+
+static bool is_workload(const char *word)
+{
+    const char *name;
+    if (strcmp(word, "all") == 0) return true;
+    for (uint32_t i = 0; (name = bench_workload_name(i)) != NULL; i++)
+        if (word[0] && begins(name, word)) return true;
+    return false;
+}
+
+_Noreturn static void unknown_workload(const char *word)
+{
+    const char *names[64] = { "all", "cas", "lock", "park", "channel" };
+    for (uint32_t i = 0; i < 50 && bench_workload_name(i); i++) names[5 + i] = bench_workload_name(i);
+    const char *closest = tool_closest(word, names);
+    if (closest) tool_usage_error(&concede_bench, "unknown workload '%s'; did you mean %s?", word, closest);
+    tool_usage_error(&concede_bench, "unknown workload '%s'", word);
+}
+
+/* Ends the program if one of the names, separated by commas, begins no implementation's and no peer's name. */
+static void check_names(const char *names)
+{
+    while (*names) {
+        char name[64];
+        size_t length = strcspn(names, ",");
+        bool found = false;
+        snprintf(name, sizeof name, "%.*s", (int)length, names);
+        for (const bench_peer *const *peer = bench_peers; *peer; peer++) {
+            found |= begins((*peer)->name, name);
+            for (const bench_subject *const *at = (*peer)->subjects; at && *at; at++) found |= begins((*at)->name, name);
+        }
+        if (!found || length == 0) tool_usage_error(&concede_bench, "--only: no implementation named '%s' (see --list)", name);
+        names += length + (names[length] == ',');
+    }
+}
+
+static void print_list(void)
+{
+    static const char *const families[] = { "cas", "lock", "park", "channel" };
+    puts("workloads:");
+    for (uint32_t i = 0; bench_workload_name(i); i++) printf("  %s\n", bench_workload_name(i));
+    for (uint32_t family = 0; family < BENCH_FAMILIES; family++) {
+        const char *last = "";
+        printf("%s:\n", families[family]);
+        for (const bench_peer *const *peer = bench_peers; *peer; peer++)
+            for (const bench_subject *const *at = (*peer)->subjects; at && *at; at++) {
+                if ((*at)->family != family || strcmp((*at)->name, last) == 0) continue; /* sizes of one implementation */
+                last = (*at)->name;
+                printf("  %s: ", last);
+                tool_wrap(stdout, 4, (*at)->uses);
+            }
+    }
+}
+
+/* Drops the runs that the words do not name. */
+static void keep_runs(bench_report *report, const char *workloads)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < report->runs; i++) {
+        bench_run *run = &report->run[i];
+        bool keep = !workloads;
+        for (const char *at = workloads; at && *at; at += strcspn(at, ","), at += *at == ',')
+            keep |= strncmp(run->workload, at, strcspn(at, ",")) == 0;
+        if (keep) {
+            bench_run moved = report->run[kept];
+            report->run[kept++] = *run;
+            if (run != &report->run[kept - 1]) *run = moved;
+        }
+    }
+    for (uint32_t i = kept; i < report->runs; i++) {
+        for (uint32_t k = 0; k < report->run[i].results; k++) free(report->run[i].result[k].per_thread);
+        free(report->run[i].result);
+    }
+    report->runs = kept;
+}
+
+/* Whether each ratio of a thing to itself is 1, within the distance of its own quartiles or 1 %. */
+static int self_test(const bench_report *report)
+{
+    int code = 0;
+    for (uint32_t i = 0; i < report->runs; i++) {
+        const bench_run *run = &report->run[i];
+        const bench_spread *ratio = &run->result[1].metrics[run->primary].ratio;
+        double away = fabs(ratio->median - 1), noise = ratio->q3 - ratio->q1;
+        bool good = away <= (noise > 0.01 ? noise : 0.01);
+        char name[128];
+        describe_run(run, name, sizeof name);
+        printf("%s, %s: ratio to itself %.3f, quartiles %.3f to %.3f: %s\n", name, run->result[0].name, ratio->median,
+               ratio->q1, ratio->q3, good ? "1 within its noise" : "NOT 1 within its noise");
+        if (!good) code = 1;
+    }
+    return code;
+}
 
 static int run_bench(int argc, char **argv)
 {
     bench_options measure = { 0 };
-    const char *json = NULL, *from = NULL;
+    const char *json = NULL, *from = NULL, *compare = NULL, *markdown = NULL;
+    bool csv = false;
     char error[256], workloads[512] = "";
     bool all = false;
     uint64_t count;
     tool_args_t args = { .command = &concede_bench, .argc = argc, .argv = argv };
     for (int c; (c = tool_next(&args)) != TOOL_END;) {
         if (c == TOOL_WORD) {
-            /* Unknown names are found by the engine, which knows the workloads. */
+            if (!is_workload(args.value)) unknown_workload(args.value);
             if (strcmp(args.value, "all") == 0) all = true;
             size_t at = strlen(workloads);
             if (at + strlen(args.value) + 2 > sizeof workloads) tool_usage_error(&concede_bench, "too many workloads");
@@ -217,34 +596,66 @@ static int run_bench(int argc, char **argv)
             measure.message_size = (uint32_t)count;
             break;
         case PIN: measure.pin = args.value; break;
-        case ONLY: measure.only = args.value; break;
+        case ONLY:
+            check_names(args.value);
+            measure.only = args.value;
+            break;
         case QUICK: measure.quick = true; measure.total = 15; break;
         case JSON: json = args.value; break;
         case FROM: from = args.value; break;
-        default: tool_usage_error(&concede_bench, "--%s is not there yet", options[c].name);
+        case COMPARE: compare = args.value; break;
+        case CSV: csv = true; break;
+        case MARKDOWN:
+            markdown = args.value;
+            if (strcmp(markdown, "document") != 0 && strcmp(markdown, "tables") != 0)
+                tool_usage_error(&concede_bench, "--markdown: '%s' is neither document nor tables", markdown);
+            break;
+        case LIST: print_list(); return 0;
+        case SELF_TEST: measure.self_test = true; break;
         }
     }
     measure.workloads = all || !workloads[0] ? NULL : workloads;
     measure.progress = tool_progress;
     measure.interrupted = tool_interrupted;
+    char command[256] = "concede bench";
+    for (int i = 1; i < argc; i++) {
+        size_t at = strlen(command);
+        snprintf(command + at, sizeof command - at, " %s", argv[i]);
+    }
+    measure.command = command;
 
-    bench_report report;
+    bench_report report, before;
+    FILE *out = stdout;
+    if (compare && !bench_json_read(compare, &before, error, sizeof error)) tool_die("%s", error);
+    if (json && strcmp(json, "-") != 0) { /* before the time is spent */
+        out = fopen(json, "w");
+        if (!out) tool_die("cannot write %s: %s", json, strerror(errno));
+    }
     if (from) {
         if (!bench_json_read(from, &report, error, sizeof error)) tool_die("%s", error);
+        keep_runs(&report, measure.workloads);
     } else {
         tool_catch_interrupt();
         bool good = bench_measure(&report, &measure, error, sizeof error);
         tool_progress_end();
         if (!good) tool_die("%s", error);
     }
-    FILE *out = stdout;
-    if (json && strcmp(json, "-") != 0) {
-        out = fopen(json, "w");
-        if (!out) tool_die("cannot write %s: %s", json, strerror(errno));
+    if (json) {
+        bench_json_write(out, &report);
+        bool bad = fflush(out) != 0 || ferror(out);
+        if (out != stdout && (fclose(out) != 0 || bad)) tool_die("cannot write %s: %s", json, strerror(errno));
     }
-    if (json) bench_json_write(out, &report);
-    if (out != stdout && (fflush(out) != 0 || fclose(out) != 0)) tool_die("cannot write %s: %s", json, strerror(errno));
-    if (!json || out != stdout) print_report(&report);
+    int code = 0;
+    if (measure.self_test) code = self_test(&report);
+    else if (json && out == stdout) {}
+    else if (csv) print_csv(&report);
+    else if (markdown && strcmp(markdown, "tables") == 0) markdown_tables(&report);
+    else if (markdown) markdown_document(&report);
+    else if (!compare) print_report(&report);
+    if (compare) {
+        if (!print_changes(&before, &report)) tool_die("%s: no run in common with this one", compare);
+        bench_report_free(&before);
+    }
     bench_report_free(&report);
-    return 0;
+    return code;
 }

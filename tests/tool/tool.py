@@ -498,6 +498,29 @@ def charts_in_the_browser_hold_the_data(window):
 
 
 @case
+def command_beside_a_chart_repeats_it():
+    if not HAS_BENCH:
+        skip("built without the benchmarks")
+    data = results(3)
+    with tempfile.TemporaryDirectory() as folder:
+        page, _ = draw(folder, data)
+        root = browser(page, folder, "--window-size=1200,900")
+    figures = find(root, "figure")
+    need(all(find(f, "code") for f in figures), "a chart without a command")
+    commands = {text_of(c) for f in figures for c in find(f, "code")}
+    need("concede info" in commands, commands)
+    wanted = {(r["workload"], r["parameters"]["threads"]) for r in data["runs"]}
+    for command in commands - {"concede info"}:
+        name, *arguments = command.split()
+        need(name == "concede", command)
+        measured = json.loads(concede(*arguments, "--seconds", "0.001", "--repeats", "1", "--only", "concede,libc", "--json", "-")[0])
+        repeated = {(r["workload"], r["parameters"]["threads"]) for r in measured["runs"]}
+        need(repeated and repeated <= wanted, "%s measures %s" % (command, repeated))
+        wanted_here = {(w, n) for w, n in wanted if w == arguments[1] and str(n) in command.split("--threads ")[1].split()[0].split(",")}
+        need(repeated == wanted_here, "%s measures %s, not %s" % (command, repeated, wanted_here))
+
+
+@case
 def marks_stand_where_their_values_belong():
     with tempfile.TemporaryDirectory() as folder:
         page, _ = draw(folder, results(11))

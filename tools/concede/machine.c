@@ -251,7 +251,7 @@ typedef struct pair {
     bool one_cpu;
 } pair_t;
 
-enum { STOP = UINT32_MAX };
+#define STOP UINT32_MAX
 
 static void pass_time_(const pair_t *p)
 {

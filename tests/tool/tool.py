@@ -376,6 +376,11 @@ def text_of(node):
     return node["text"] + "".join(map(text_of, node["children"]))
 
 
+def words_of(node):
+    """The text of the children of a node, with a space between."""
+    return " ".join(map(text_of, node["children"]))
+
+
 def draw(folder, data):
     source, page = pathlib.Path(folder, "results.json"), pathlib.Path(folder, "page.html")
     source.write_text(json.dumps(data))
@@ -486,7 +491,7 @@ def charts_in_the_browser_hold_the_data(window):
                 value = result["metrics"][key]["median"]
                 need(any(m["attributes"]["data-name"] == result["name"] and close(m["attributes"]["data-value"], value) for m in marks),
                      "%s, %s: %s = %s is not in the chart" % (run_of["workload"], key, result["name"], value))
-            command = " ".join(text_of(c) for f in figures for c in find(f, "code"))
+            command = " ".join(words_of(c) for f in figures for c in find(f, "code"))
             need("concede bench %s" % run_of["workload"] in command, "no command: %s" % command)
         if any("latency" in r for r in run_of["results"]):
             marks = [m["attributes"] for f in charts.get(run_of["title"] + ": latency", []) for m in walk(f) if "data-value" in m["attributes"]]
@@ -507,7 +512,7 @@ def command_beside_a_chart_repeats_it():
         root = browser(page, folder, "--window-size=1200,900")
     figures = find(root, "figure")
     need(all(find(f, "code") for f in figures), "a chart without a command")
-    commands = {text_of(c) for f in figures for c in find(f, "code")}
+    commands = {words_of(c) for f in figures for c in find(f, "code")}
     need("concede info" in commands, commands)
     wanted = {(r["workload"], r["parameters"]["threads"]) for r in data["runs"]}
     for command in commands - {"concede info"}:

@@ -11,12 +11,13 @@
 /* state     who moves it                                  what it says
  * UNKNOWN   -> BUSY, the first thread that has measured    costs_ holds nothing
  * BUSY      -> KNOWN, the same thread                      costs_ is being written
- * KNOWN                                                    costs_ may be read; only wake_ns still moves, atomically
+ * KNOWN                                                    costs_ may be read; wake_ns and cpus still move, atomically
  * cc_costs_set() goes to KNOWN directly: by contract nobody else is there yet. */
 enum { UNKNOWN, BUSY, KNOWN };
 static uint32_t state_;
 static cc_costs_t costs_;
-static uint32_t wake_is_set_;
+static uint32_t first_wake_ns_; /* the estimate before any sleep */
+static uint32_t is_set_; /* by the caller: nothing is refined */
 
 /* Where a wake-up was not measured yet it is taken for 100 times a system call that does nothing: 215 ns and 20 to 30 us
  * on a virtual machine (AMD Zen 4, KVM), 70 ns and 5 us on bare metal. The first real sleeps correct it. */
@@ -51,7 +52,7 @@ static void yields_(void)
 
 static void syscalls_(void)
 {
-    for (int i = 0; i < SYSCALLS; i++) cc_os_wake_(&wake_is_set_, 1); /* nobody ever sleeps there */
+    for (int i = 0; i < SYSCALLS; i++) cc_os_wake_(&is_set_, 1); /* nobody ever sleeps there */
 }
 
 static cc_costs_t measure_(void)
@@ -70,8 +71,9 @@ static void publish_(cc_costs_t c)
 {
     costs_.pause_ps = c.pause_ps ? c.pause_ps : 1;
     costs_.yield_ns = c.yield_ns ? c.yield_ns : 1;
-    costs_.cpus = c.cpus ? c.cpus : 1;
-    cc_store_relaxed(&costs_.wake_ns, c.wake_ns ? c.wake_ns : 1); /* relaxed: published by the next line */
+    cc_store_relaxed(&costs_.cpus, c.cpus ? c.cpus : 1); /* relaxed, both: published by the next line */
+    cc_store_relaxed(&costs_.wake_ns, c.wake_ns ? c.wake_ns : 1);
+    first_wake_ns_ = c.wake_ns;
     cc_store_release(&state_, KNOWN); /* [costs.ready] pairs with the load in cc_costs() */
 }
 
@@ -95,20 +97,38 @@ const cc_costs_t *cc_costs(void)
 void cc_costs_set(const cc_costs_t *costs)
 {
     if (!costs) return;
-    cc_store_relaxed(&wake_is_set_, 1); /* relaxed: only steers the estimate */
+    cc_store_relaxed(&is_set_, 1); /* relaxed: only steers the estimates */
     publish_(*costs);
 }
 
-/* An average over the last eight or so wake-ups. One that took far longer than the average tells of a busy CPU, not of
- * the cost of waking, and counts for no more than four times the average. */
+/* Follows the quicker wake-ups: down at once, up slowly, and never far from the first estimate. One that took long tells of
+ * a busy CPU, not of what waking costs. */
 void cc_costs_woken_(uint64_t ns)
 {
-    if (cc_load_relaxed(&wake_is_set_)) return;
-    uint32_t old = cc_load_relaxed(&cc_costs()->wake_ns); /* relaxed: an estimate; a lost update does no harm */
-    uint64_t sample = ns < 4 * (uint64_t)old ? ns : 4 * (uint64_t)old;
-    uint64_t wake = old + sample / 8 - old / 8;
-    wake = wake < WAKE_MIN_NS ? WAKE_MIN_NS : wake < WAKE_MAX_NS ? wake : WAKE_MAX_NS;
+    if (cc_load_relaxed(&is_set_)) return; /* relaxed, all: an estimate; a lost update does no harm */
+    uint32_t old = cc_load_relaxed(&cc_costs()->wake_ns);
+    uint64_t wake = ns < old ? old - (old - ns) / 8 : old + (uint64_t)old / 64;
+    wake = wake > WAKE_MIN_NS ? wake : WAKE_MIN_NS;
+    wake = wake < 2 * (uint64_t)first_wake_ns_ ? wake : 2 * (uint64_t)first_wake_ns_;
     cc_store_relaxed(&costs_.wake_ns, (uint32_t)wake);
+}
+
+/* A program may start with all threads on one CPU, ask, and spread them later: so one CPU is an answer to ask again for, but
+ * seldom, because asking takes as long as some ten yields. */
+enum { ASK_AGAIN_AFTER = 1024 };
+
+static CC_COLD_ bool ask_again_(void)
+{
+    static uint32_t asked;
+    if ((cc_fetch_add_relaxed(&asked, 1) + 1) % ASK_AGAIN_AFTER != 0 || cc_load_relaxed(&is_set_)) return false; /* relaxed: a count */
+    uint32_t cpus = cc_os_cpus_();
+    if (cpus > 1) cc_store_relaxed(&costs_.cpus, cpus); /* relaxed: a number on its own */
+    return cpus > 1;
+}
+
+bool cc_costs_may_spin_(void)
+{
+    return CC_LIKELY_(cc_load_relaxed(&cc_costs()->cpus) > 1) || ask_again_(); /* relaxed: a number on its own */
 }
 
 uint64_t cc_now_ns(void)

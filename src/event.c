@@ -39,25 +39,46 @@ void cc_fence_heavy_(void)
 uint32_t cc_event_listen(cc_event_t *event)
 {
     uint32_t key = cc_load_acquire(&event->epoch); /* [event.epoch] pairs with the add in cc_event_notify_slow_() */
-    uint32_t seen = cc_load_relaxed(&event->waiters);
+    uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: the swap decides */
     for (;;) {
-        if ((seen & CC_EVENT_LISTENING_) + seen / CC_EVENT_CLAIM_ >= CC_EVENT_LISTENING_) {
+        if ((seen & CC_EVENT_LISTENING_) + (seen & CC_EVENT_CLAIMS_) / CC_EVENT_CLAIM_ >= CC_EVENT_LISTENING_) {
             cc_os_yield_(); /* as many as fit the word */
             seen = cc_load_relaxed(&event->waiters);
-        } else if (cc_cas_weak_relaxed(&event->waiters, &seen, seen + 1)) { /* relaxed: the fence orders it */
+        } else if (cc_cas_weak_acquire(&event->waiters, &seen, seen + 1)) { /* [event.trusted] pairs with the or in slept_() */
             break;
         }
     }
-    cc_fence_heavy_(); /* [event.announce] pairs with cc_fence_light_() */
+    if (seen & CC_EVENT_TRUSTED_)
+        cc_fence_full(); /* [event.announce] pairs with the fence in cc_event_notify_slow_() */
+    else
+        cc_fence_heavy_(); /* [event.announce] pairs with cc_fence_light_() */
     return key;
 }
 
 void cc_event_cancel(cc_event_t *event)
 {
-    uint32_t seen = cc_load_relaxed(&event->waiters);
-    while (!cc_cas_weak_relaxed(&event->waiters, &seen, seen >= CC_EVENT_CLAIM_ ? seen - CC_EVENT_CLAIM_ : seen - 1)) {
-        /* relaxed: counts only */
+    uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed, both: counts only */
+    while (!cc_cas_weak_relaxed(&event->waiters, &seen, (seen & CC_EVENT_CLAIMS_) ? seen - CC_EVENT_CLAIM_ : seen - 1)) {
     }
+}
+
+/* After so many sleeps without a notifier that found nobody, the next one is likely to find somebody too, and a fence of its
+ * own costs it little beside the wake-up. */
+#if !defined(CC_EVENT_SLEEPS)
+#define CC_EVENT_SLEEPS 4
+#endif
+
+/* First every notifier must know that it has to fence, and only then may a sleeper rely on it: hence two bits, and between
+ * them the fence that all threads pass. A notifier that did not see FENCED before it has its write out by then, and the
+ * release passes that on to whoever finds TRUSTED. */
+static void slept_(cc_event_t *event)
+{
+    uint32_t sleeps = cc_load_relaxed(&event->sleeps) + 1; /* relaxed, both: a guess */
+    cc_store_relaxed(&event->sleeps, sleeps);
+    if (sleeps < CC_EVENT_SLEEPS || (cc_load_relaxed(&event->waiters) & CC_EVENT_FENCED_)) return; /* relaxed: the or decides */
+    if (cc_fetch_or_relaxed(&event->waiters, CC_EVENT_FENCED_) & CC_EVENT_FENCED_) return; /* relaxed: the fence orders it */
+    cc_fence_heavy_(); /* [event.trusted] pairs with cc_fence_light_() */
+    (void)cc_fetch_or_release(&event->waiters, CC_EVENT_TRUSTED_); /* [event.trusted] pairs with the swap in cc_event_listen() */
 }
 
 bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline)
@@ -70,8 +91,9 @@ bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline)
     }
     bool notified = cc_load_acquire(&event->epoch) != key; /* [event.epoch] the last look, after the deadline */
     if (notified && woken == 0) {
-        cc_costs_woken_((uint32_t)((uint32_t)cc_os_now_() - cc_load_relaxed(&event->woken_at)));
-    } else if (!notified && woken == 0 && cc_load_relaxed(&event->waiters) >= CC_EVENT_CLAIM_) {
+        cc_costs_woken_((uint32_t)((uint32_t)cc_os_now_() - cc_load_relaxed(&event->woken_at))); /* relaxed: a statistic */
+        slept_(event);
+    } else if (!notified && woken == 0 && (cc_load_relaxed(&event->waiters) & CC_EVENT_CLAIMS_)) { /* relaxed: a wake too many */
         /* We began to listen after the notify whose wake-up we got; it was meant for one who sleeps still. That one and we
          * all return, so that this cannot go round in circles. */
         cc_os_wake_(&event->epoch, CC_OS_ALL);
@@ -82,11 +104,19 @@ bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline)
 
 void cc_event_notify_slow_(cc_event_t *event, bool all)
 {
-    uint32_t seen = cc_load_relaxed(&event->waiters), claim;
-    do {
-        claim = all ? seen & CC_EVENT_LISTENING_ : 1;
-        if ((seen & CC_EVENT_LISTENING_) == 0) return; /* another notifier claimed them, after our write: it wakes them */
-    } while (!cc_cas_weak_relaxed(&event->waiters, &seen, seen - claim + claim * CC_EVENT_CLAIM_)); /* relaxed: counts only */
+    cc_fence_full(); /* [event.announce] pairs with the full fence in cc_event_listen() */
+    uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: the fence orders it, the swaps decide */
+    for (;;) {
+        uint32_t listening = seen & CC_EVENT_LISTENING_, claim = all ? listening : 1;
+        if (listening > 0) {
+            if (cc_cas_weak_relaxed(&event->waiters, &seen, seen - claim + claim * CC_EVENT_CLAIM_)) break; /* relaxed: counts */
+        } else if (seen != (CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_)) {
+            return; /* nobody, or another notifier claimed them after our write */
+        } else if (cc_cas_relaxed(&event->waiters, &seen, 0)) { /* relaxed: who listens next finds it in this very word */
+            cc_store_relaxed(&event->sleeps, 0); /* relaxed: a guess */
+            return; /* nobody sleeps here any more: back to the light fence */
+        }
+    }
     cc_store_relaxed(&event->woken_at, (uint32_t)cc_os_now_()); /* relaxed: a statistic */
     cc_fetch_add_release(&event->epoch, 1); /* [event.epoch] pairs with the loads in listen and wait */
     cc_os_wake_(&event->epoch, all ? CC_OS_ALL : 1);
@@ -115,7 +145,7 @@ bool cc_event_await_slow_(cc_event_await_t *await)
     case START:
         if (await->deadline != CC_FOREVER && cc_os_now_() >= await->deadline) return false;
         await->phase = SNOOZING;
-        if (cc_costs()->cpus > 1) await->pauses = cc_backoff_pauses_(CC_EVENT_SPIN_NS);
+        if (cc_costs_may_spin_()) await->pauses = cc_backoff_pauses_(CC_EVENT_SPIN_NS);
         return true;
     case SNOOZING:
         if (await->yields++ < CC_EVENT_YIELDS) {

@@ -67,6 +67,7 @@ static bool spin_(cc_lock_t *lock, uint64_t ns, uint32_t as)
     if (take_free_(lock, as)) return true;
     cc_backoff_init_ns(&backoff, MIN_NS, MAX_NS);
     while (spun < budget) {
+        if ((as & PARKED) && (cc_load_relaxed(&lock->word) & GRANTED)) return false; /* relaxed: the swap in the caller takes it */
         uint32_t pauses = backoff.current / 2 + 1; /* on average */
         spun = pauses < UINT32_MAX - spun ? spun + pauses : UINT32_MAX;
         cc_backoff_jitter(&backoff, &rng);
@@ -77,10 +78,12 @@ static bool spin_(cc_lock_t *lock, uint64_t ns, uint32_t as)
 
 bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
 {
-    bool can_spin = cc_costs()->cpus > 1, slept = false, owed = false, expired = false;
+    bool can_spin = cc_costs_may_spin_(), slept = false, owed = false, expired = false;
     uint64_t since = 0;
-    if (deadline != CC_FOREVER && cc_os_now_() >= deadline) return cc_lock_take_(lock);
-    if (can_spin && spin_(lock, CC_LOCK_SPIN_NS, HELD)) return true;
+    uint64_t now = deadline == CC_FOREVER ? 0 : cc_os_now_(), spin = CC_LOCK_SPIN_NS;
+    if (now >= deadline) return cc_lock_take_(lock);
+    if (deadline - now < spin) spin = deadline - now;
+    if (can_spin && spin_(lock, spin, HELD)) return true;
     for (;;) {
         uint32_t seen = cc_load_relaxed(&lock->word); /* relaxed: each way on goes through a swap of it */
         uint32_t repaid = owed ? OWED : 0;
@@ -103,7 +106,7 @@ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
             int woken = cc_os_wait_(&lock->word, seen | PARKED, deadline);
             slept = true;
             expired = woken == ETIMEDOUT && cc_os_now_() >= deadline;
-            if (woken == 0 && can_spin && spin_(lock, CC_LOCK_SPIN_NS, HELD | PARKED)) return true;
+            if (woken == 0 && can_spin && spin_(lock, spin, HELD | PARKED)) return true;
         }
     }
 }

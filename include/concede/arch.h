@@ -4,6 +4,7 @@
  *   CC_CACHE_LINE      bytes that keep two words from false sharing
  *   CC_ARCH_PAUSE_()   the spin-wait hint; see pause.h
  *   CC_ARCH_FENCE_()   a full fence, where ours is better than the compiler's; see atomic.h
+ *   CC_ARCH_PREFETCH_WRITE_(p)   "I am about to write there": fetches the line for writing; any address, never a fault
  *
  * CC_CACHE_LINE is 128 where the hardware fetches lines in pairs (x86-64) or has lines of that size (ARM64 servers and
  * Apple's, POWER64), 256 on s390x, else 64. */
@@ -19,6 +20,8 @@
 /* A locked no-op on the stack, just below the pointer so that no return address depends on it: about 3 ns where mfence
  * takes 21 (AMD Zen 4), and all that store-load order on write-back memory needs. */
 #define CC_ARCH_FENCE_() __asm__ __volatile__("lock; orl $0,-4(%%rsp)" ::: "memory", "cc")
+/* By name, because compilers use it only if told that the CPU has it; every x86-64 at least ignores it. */
+#define CC_ARCH_PREFETCH_WRITE_(p) __asm__ __volatile__("prefetchw %0" ::"m"(*(const char *)(p)))
 
 #elif defined(__i386__)
 #define CC_ARCH_X86 1
@@ -71,6 +74,10 @@
 #define CC_ARCH_OTHER 1
 #define CC_CACHE_LINE 64
 #define CC_ARCH_PAUSE_() CC_COMPILER_BARRIER_()
+#endif
+
+#if !defined(CC_ARCH_PREFETCH_WRITE_)
+#define CC_ARCH_PREFETCH_WRITE_(p) __builtin_prefetch((p), 1)
 #endif
 
 #endif

@@ -60,10 +60,8 @@ typedef struct cc_backoff_options {
 #define CC_PAUSE_PS 40000
 #endif
 #define cc_backoff_pause_ps_() ((uint32_t)CC_PAUSE_PS)
-#define cc_backoff_may_spin_() true
 #else
 #define cc_backoff_pause_ps_() (cc_costs()->pause_ps)
-#define cc_backoff_may_spin_() (cc_costs()->cpus > 1)
 CC_API void cc_os_yield_(void);
 #endif
 
@@ -143,7 +141,7 @@ CC_INLINE_ void cc_backoff_snooze(cc_backoff_t *b)
 #if defined(CC_FREESTANDING)
     cc_backoff_pause_(b->current);
 #else
-    if (b->yields == 0 && cc_backoff_may_spin_())
+    if (b->yields == 0 && cc_costs_may_spin_())
         cc_backoff_pause_(b->current);
     else
         cc_os_yield_();

@@ -20,14 +20,18 @@ typedef struct cc_costs {
 } cc_costs_t;
 
 /* The costs here. The first call measures them, in under 200 us of CPU time; later ones return at once. Any thread, at
- * any time; all get the same pointer, valid for ever. `wake_ns` is estimated at first and refined from the library's own sleeps: read it
- * with cc_load_relaxed() if other threads may be sleeping and waking. The other fields never change. */
+ * any time; all get the same pointer, valid for ever. Two fields may still change, so read them with cc_load_relaxed() while
+ * other threads wait: `wake_ns`, estimated at first and refined from the library's own sleeps, and `cpus`, which grows from 1
+ * when threads that were all on one CPU no longer are. */
 CC_API const cc_costs_t *cc_costs(void);
 
 /* Sets the costs, for example to what `concede tune` measured, instead of measuring them. Call it before the first wait
  * and before other threads use concede. A field that is 0 is set to 1; NULL does nothing. A `wake_ns` set here is kept: it
  * is not refined. */
 CC_API void cc_costs_set(const cc_costs_t *costs);
+
+/* Whether a wait may spin: whether there is a second CPU on which what we wait for could happen. */
+CC_API bool cc_costs_may_spin_(void);
 
 CC_END_DECLS
 

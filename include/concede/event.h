@@ -19,8 +19,9 @@
  *         if (condition) break;
  *     }
  *
+ * The condition is made of atomic objects, loaded with acquire where data hangs on it.
  * Every listen is ended by exactly one wait or cancel, and the condition is looked at between the two. A wait may return
- * for no reason. Any number of threads up to 65,535 may listen at once, and further ones yield until there is room; any
+ * for no reason. Any number of threads up to 32,767 may listen at once, and further ones yield until there is room; any
  * thread may notify at any time. If the waiters' conditions differ, use notify_all: notify_one wakes any one of them.
  * The event must outlive every call on it, notify included.
  *
@@ -41,24 +42,34 @@ CC_BEGIN_DECLS
 
 /* word       bits    what it says                                   who moves it
  * epoch      0..31   how often somebody was notified; slept on      + 1: a notifier that claimed waiters
- * waiters    0..15   threads that listen and nobody has claimed     + 1: listen; - n: a notifier claims n of them
- *           16..31   claims not taken up yet                        + n: the same notifier; - 1: a thread that stops
- *                                                                   listening and finds a claim (else bits 0..15 - 1)
+ * waiters    0..14   threads that listen and nobody has claimed     + 1: listen; - n: a notifier claims n of them
+ *           16..30   claims not taken up yet                        + n: the same notifier; - 1: a thread that stops
+ *                                                                   listening and finds a claim (else bits 0..14 - 1)
+ *               15   FENCED: notifiers take a full fence            set: a thread that slept as often before it
+ *               31   TRUSTED: and all of them know it               set: the same, once all do
+ *                                                                   both cleared: a notifier that finds nobody at all
  * woken_at   0..31   cc_now_ns() of the last notify that woke       a notifier that claimed
+ * sleeps     0..31   sleeps since bits 15 and 31 were cleared       whoever slept; the notifier that clears them
  *
- * The claims keep a second notifier from waking again whom the first has woken and who has not run yet. */
+ * The claims keep a second notifier from waking again whom the first has woken and who has not run yet. FENCED is for an
+ * event whose waiters mostly sleep: then the sleeper need not make all threads pass a fence, which interrupts them, because
+ * the few notifiers take one each. */
 typedef struct cc_event {
     uint32_t epoch;
     uint32_t waiters;
     uint32_t woken_at;
+    uint32_t sleeps;
 } cc_event_t;
 
-#define CC_EVENT_INIT { 0, 0, 0 }
+#define CC_EVENT_INIT { 0, 0, 0, 0 }
 
-#define CC_EVENT_LISTENING_ UINT32_C(0x0000ffff)
+#define CC_EVENT_LISTENING_ UINT32_C(0x00007fff)
+#define CC_EVENT_FENCED_    UINT32_C(0x00008000)
 #define CC_EVENT_CLAIM_     UINT32_C(0x00010000)
+#define CC_EVENT_CLAIMS_    UINT32_C(0x7fff0000)
+#define CC_EVENT_TRUSTED_   UINT32_C(0x80000000)
 
-CC_STATIC_ASSERT_(sizeof(cc_event_t) == 12, "three words");
+CC_STATIC_ASSERT_(sizeof(cc_event_t) == 16, "four words");
 
 /* How the two fences divide the work.
  *   UNKNOWN     nobody has slept yet                               notifiers take a full fence
@@ -106,11 +117,11 @@ CC_INLINE_ bool cc_event_wait_timeout(cc_event_t *event, uint32_t key, uint64_t 
     return cc_event_wait_until(event, key, cc_deadline_in(ns));
 }
 
-/* Whether anybody listens whom nobody has claimed, after everything this thread wrote before. */
+/* Whether anybody may listen whom nobody has claimed, after everything this thread wrote before. */
 CC_INLINE_ bool cc_event_has_waiters_(cc_event_t *event)
 {
     cc_fence_light_();
-    return (cc_load_relaxed(&event->waiters) & CC_EVENT_LISTENING_) != 0; /* relaxed: [event.announce] orders it */
+    return (cc_load_relaxed(&event->waiters) & (CC_EVENT_LISTENING_ | CC_EVENT_FENCED_)) != 0; /* relaxed: the fence orders it */
 }
 
 /* Wakes one thread that has been listening since before this call, if there is one; otherwise a load and a branch, no

@@ -20,8 +20,9 @@
  *
  * A lock may be freed by the thread that took it last: release does not touch it after giving it up. The thread that
  * acquired releases. Acquiring twice in one thread, or releasing what is not held, is undefined; built with CC_DEBUG it
- * aborts with a message where it can be known. After fork() the child may use the lock if it was free or held by the
- * thread that forked. Waiting is no cancellation point. */
+ * aborts with a message where it can be known. After fork() the child may use the lock if it was free; one that the
+ * thread held which forked may have waiters that the child does not have, and must be set to CC_LOCK_INIT again. Waiting is no
+ * cancellation point. */
 #ifndef CONCEDE_LOCK_H
 #define CONCEDE_LOCK_H
 

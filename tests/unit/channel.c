@@ -112,7 +112,7 @@ TEST(options_that_make_no_sense_are_refused)
     CHECK_EQ(cc_channel_init(memory, sizeof memory, NULL, &made), EINVAL);
     CHECK_EQ(cc_channel_sizeof(NULL, &bytes), EINVAL);
     cc_channel_options_t good = {8, 8, CC_CHANNEL_MPMC, 0};
-    cc_channel_options_t too_many_to_count = {((size_t)1 << (8 * sizeof(cc_index_t) - 2)) + 1, 1, CC_CHANNEL_MPMC, 0};
+    cc_channel_options_t too_many_to_count = {((size_t)1 << (8 * sizeof(cc_index_) - 2)) + 1, 1, CC_CHANNEL_MPMC, 0};
     CHECK_EQ(cc_channel_create(&made, &too_many_to_count), EINVAL);
     CHECK_EQ(cc_channel_create(NULL, &good), EINVAL);
     CHECK_EQ(cc_channel_sizeof(&good, NULL), EINVAL);
@@ -559,17 +559,17 @@ TEST(try_never_waits)
 TEST(try_does_not_wait_for_a_half_finished_send_and_nothing_overtakes_it)
 {
     set_up_counting(4, CC_CHANNEL_MPMC, CC_SNOOZE_NONE);
-    cc_index_t position;
+    cc_index_ position;
     CHECK_EQ(mpmc_take_(ch, &ch->sender, 0, 1, &position), 1);
     uint32_t message = 99;
     CHECK_EQ(cc_channel_try_send(ch, &message), 0);
     CHECK_EQ(cc_channel_try_recv(ch, &message), EAGAIN);
     cc_channel_close(ch);
     CHECK_EQ(cc_channel_try_recv(ch, &message), EAGAIN); /* closed, but not drained: that send was accepted */
-    cc_index_t *stamp = cc_channel_stamp_(ch, position, ch->stride, ch->stamp);
+    cc_index_ *stamp = cc_channel_stamp_(ch, position, ch->stride, ch->stamp);
     uint32_t first = 98;
     memcpy((unsigned char *)stamp - ch->stamp, &first, sizeof first);
-    *stamp = (cc_index_t)(position + 1);
+    *stamp = (cc_index_)(position + 1);
     CHECK_EQ(cc_channel_try_recv(ch, &message), 0);
     CHECK_EQ(message, 98);
     CHECK_EQ(cc_channel_try_recv(ch, &message), 0);

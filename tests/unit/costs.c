@@ -13,7 +13,7 @@ static void set_up(uint64_t pause_ps, uint64_t yield_ns, uint64_t wake_ns)
     fake.yield_ns = yield_ns;
     fake.wake_ns = wake_ns;
     state_ = UNKNOWN;
-    wake_is_set_ = 0;
+    is_set_ = 0;
     memset(&costs_, 0, sizeof costs_);
 }
 
@@ -100,8 +100,8 @@ TEST(wake_cost_follows_the_library_s_own_sleeps)
 {
     set_up(32000, 700, 215);
     CHECK_EQ(cc_costs()->wake_ns, 21500);
-    for (int i = 0; i < 100; i++) cc_costs_woken_(60000);
-    CHECK(cc_costs()->wake_ns > 59000 && cc_costs()->wake_ns <= 60000);
+    for (int i = 0; i < 200; i++) cc_costs_woken_(40000);
+    CHECK(cc_costs()->wake_ns > 39000 && cc_costs()->wake_ns < 41000);
     for (int i = 0; i < 200; i++) cc_costs_woken_(5000);
     CHECK(cc_costs()->wake_ns >= 5000 && cc_costs()->wake_ns < 5100);
 }
@@ -121,7 +121,7 @@ TEST(wake_cost_stays_within_bounds)
     for (int i = 0; i < 1000; i++) cc_costs_woken_(0);
     CHECK_EQ(cc_costs()->wake_ns, WAKE_MIN_NS);
     for (int i = 0; i < 1000; i++) cc_costs_woken_(UINT64_MAX);
-    CHECK_EQ(cc_costs()->wake_ns, WAKE_MAX_NS);
+    CHECK_EQ(cc_costs()->wake_ns, 2 * 21500); /* twice the first estimate: a busy CPU is no dearer to wake */
 }
 
 TEST(wake_cost_that_was_set_is_kept)
@@ -131,6 +131,18 @@ TEST(wake_cost_that_was_set_is_kept)
     cc_costs_set(&mine);
     for (int i = 0; i < 100; i++) cc_costs_woken_(60000);
     CHECK_EQ(cc_costs()->wake_ns, 3);
+}
+
+TEST(one_cpu_is_asked_for_again_now_and_then)
+{
+    set_up(32000, 700, 215);
+    fake.cpus = 1;
+    CHECK(!cc_costs_may_spin_());
+    fake.cpus = 2; /* the threads spread out */
+    bool spins = false;
+    for (int i = 0; i < 2 * ASK_AGAIN_AFTER && !spins; i++) spins = cc_costs_may_spin_();
+    CHECK(spins);
+    CHECK_EQ(cc_costs()->cpus, 2);
 }
 
 /* Another thread publishes while this one measures. */

@@ -287,7 +287,7 @@ TEST(epoch_wraps_around)
     CHECK_EQ(event.waiters, 0);
 }
 
-/* The word counts to 65,535, listening and claimed together. */
+/* The word counts to 32,767, listening and claimed together. */
 static void one_leaves_at_the_second_yield(void)
 {
     if (fake.yields == 2) cc_event_cancel(&event);
@@ -295,18 +295,18 @@ static void one_leaves_at_the_second_yield(void)
 
 TEST(a_full_word_makes_listeners_yield_until_there_is_room)
 {
-    static const uint32_t claimed[] = {0, 1, 30000, 65535};
+    static const uint32_t claimed[] = {0, 1, 30000, 32767};
     for (size_t i = 0; i < 4; i++) {
         set_up();
-        event.waiters = (65535 - claimed[i]) + claimed[i] * CC_EVENT_CLAIM_;
+        event.waiters = (32767 - claimed[i]) + claimed[i] * CC_EVENT_CLAIM_;
         fake.on_yield = one_leaves_at_the_second_yield;
         cc_event_listen(&event);
         CHECK_EQ(fake.yields, 2);
-        CHECK_EQ(listening() + claims(), 65535);
+        CHECK_EQ(listening() + claims(), 32767);
         notify_all();
         CHECK_EQ(listening(), 0);
-        CHECK_EQ(claims(), 65535);
-        for (int n = 0; n < 65535; n++) cc_event_cancel(&event);
+        CHECK_EQ(claims(), 32767);
+        for (int n = 0; n < 32767; n++) cc_event_cancel(&event);
         CHECK_EQ(event.waiters, 0);
     }
 }

@@ -4,13 +4,22 @@
  *     std::lock_guard<concede::mutex> guard(lock);
  *
  * concede::mutex is Lockable and TimedLockable, so std::unique_lock, std::lock, std::scoped_lock and
- * std::condition_variable_any take it. Nothing here adds state to the C object, and nothing throws. */
+ * std::condition_variable_any take it.
+ *
+ *     concede::channel<job> jobs(1024);                      // owns its cc_channel_t; test it: memory may be short
+ *     if (!jobs) ...
+ *     jobs.send(job);
+ *     for (job next; jobs.recv(next) == 0;) next.run();      // until closed and drained
+ *
+ * concede::channel<T> is channel.h with the type checked and the size a constant. Results are those of the C functions.
+ * Nothing here throws. */
 #ifndef CONCEDE_CONCEDE_HPP
 #define CONCEDE_CONCEDE_HPP
 
 #include <concede/concede.h>
 
 #include <chrono>
+#include <type_traits>
 
 namespace concede {
 
@@ -75,6 +84,112 @@ class mutex
 };
 
 static_assert(sizeof(mutex) == sizeof(cc_lock_t), "the C object and nothing else");
+
+/* cc_channel_t of messages of one type, which are copied as bytes. Which calls may run at the same time: see channel.h. */
+template <class T> class channel
+{
+    static_assert(std::is_trivially_copyable<T>::value, "messages are copied as bytes");
+
+  public:
+    explicit channel(size_t capacity, uint32_t kind = CC_CHANNEL_MPMC, uint32_t snooze_iters = CC_SNOOZE_ADAPTIVE) noexcept
+        : channel_(nullptr)
+    {
+        cc_channel_options_t options = {capacity, sizeof(T), kind, snooze_iters};
+        error_ = cc_channel_create(&channel_, &options);
+    }
+    ~channel()
+    {
+        cc_channel_destroy(channel_);
+    }
+    channel(channel &&other) noexcept : channel_(other.channel_), error_(other.error_)
+    {
+        other.channel_ = nullptr;
+    }
+    channel(const channel &) = delete;
+    channel &operator=(const channel &) = delete;
+
+    /* Whether it was made; if not, error() says why: EINVAL or ENOMEM. */
+    explicit operator bool() const noexcept
+    {
+        return channel_ != nullptr;
+    }
+    int error() const noexcept
+    {
+        return error_;
+    }
+
+    int send(const T &message) noexcept
+    {
+        return send_until_(message, CC_FOREVER);
+    }
+    int try_send(const T &message) noexcept
+    {
+        return send_until_(message, CC_CHANNEL_TRY_);
+    }
+    template <class Rep, class Period>
+    int send_for(const T &message, const std::chrono::duration<Rep, Period> &duration) noexcept
+    {
+        return send_until_(message, cc_deadline_in(detail::nanoseconds(duration)));
+    }
+    size_t send_many(const T *messages, size_t n) noexcept
+    {
+        return cc_channel_send_many_(channel_, messages, n, CC_CHANNEL_SIZE_(sizeof(T)));
+    }
+
+    int recv(T &message) noexcept
+    {
+        return recv_until_(message, CC_FOREVER);
+    }
+    int try_recv(T &message) noexcept
+    {
+        return recv_until_(message, CC_CHANNEL_TRY_);
+    }
+    template <class Rep, class Period>
+    int recv_for(T &message, const std::chrono::duration<Rep, Period> &duration) noexcept
+    {
+        return recv_until_(message, cc_deadline_in(detail::nanoseconds(duration)));
+    }
+    size_t recv_many(T *messages, size_t n) noexcept
+    {
+        return cc_channel_recv_many_(channel_, messages, n, CC_CHANNEL_SIZE_(sizeof(T)));
+    }
+
+    void close() noexcept
+    {
+        cc_channel_close(channel_);
+    }
+    bool is_closed() const noexcept
+    {
+        return cc_channel_is_closed(channel_);
+    }
+    size_t size() const noexcept
+    {
+        return cc_channel_len(channel_);
+    }
+    size_t capacity() const noexcept
+    {
+        return cc_channel_capacity(channel_);
+    }
+
+    typedef cc_channel_t *native_handle_type;
+    native_handle_type native_handle() noexcept
+    {
+        return channel_;
+    }
+
+  private:
+    int send_until_(const T &message, uint64_t deadline) noexcept
+    {
+        return cc_channel_send_(channel_, &message, CC_CHANNEL_SIZE_(sizeof(T)), deadline);
+    }
+    int recv_until_(T &message, uint64_t deadline) noexcept
+    {
+        return cc_channel_recv_(channel_, &message, CC_CHANNEL_SIZE_(sizeof(T)), deadline);
+    }
+
+    cc_channel_t *channel_;
+    int error_;
+};
 
 } // namespace concede
 

@@ -376,6 +376,11 @@ def text_of(node):
     return node["text"] + "".join(map(text_of, node["children"]))
 
 
+def words_of(node):
+    """The text of the children of a node, with a space between."""
+    return " ".join(map(text_of, node["children"]))
+
+
 def draw(folder, data):
     source, page = pathlib.Path(folder, "results.json"), pathlib.Path(folder, "page.html")
     source.write_text(json.dumps(data))
@@ -486,7 +491,7 @@ def charts_in_the_browser_hold_the_data(window):
                 value = result["metrics"][key]["median"]
                 need(any(m["attributes"]["data-name"] == result["name"] and close(m["attributes"]["data-value"], value) for m in marks),
                      "%s, %s: %s = %s is not in the chart" % (run_of["workload"], key, result["name"], value))
-            command = " ".join(text_of(c) for f in figures for c in find(f, "code"))
+            command = " ".join(words_of(c) for f in figures for c in find(f, "code"))
             need("concede bench %s" % run_of["workload"] in command, "no command: %s" % command)
         if any("latency" in r for r in run_of["results"]):
             marks = [m["attributes"] for f in charts.get(run_of["title"] + ": latency", []) for m in walk(f) if "data-value" in m["attributes"]]
@@ -495,6 +500,29 @@ def charts_in_the_browser_hold_the_data(window):
                     if .5 <= share <= .999:
                         need(any(m["data-name"] == result["name"] and close(m["data-x"], share) and close(m["data-value"], ns) for m in marks),
                              "%s: the %g quantile of %s is not in the chart" % (run_of["workload"], share, result["name"]))
+
+
+@case
+def command_beside_a_chart_repeats_it():
+    if not HAS_BENCH:
+        skip("built without the benchmarks")
+    data = results(3)
+    with tempfile.TemporaryDirectory() as folder:
+        page, _ = draw(folder, data)
+        root = browser(page, folder, "--window-size=1200,900")
+    figures = find(root, "figure")
+    need(all(find(f, "code") for f in figures), "a chart without a command")
+    commands = {words_of(c) for f in figures for c in find(f, "code")}
+    need("concede info" in commands, commands)
+    wanted = {(r["workload"], r["parameters"]["threads"]) for r in data["runs"]}
+    for command in commands - {"concede info"}:
+        name, *arguments = command.split()
+        need(name == "concede", command)
+        measured = json.loads(concede(*arguments, "--seconds", "0.001", "--repeats", "1", "--only", "concede,libc", "--json", "-")[0])
+        repeated = {(r["workload"], r["parameters"]["threads"]) for r in measured["runs"]}
+        need(repeated and repeated <= wanted, "%s measures %s" % (command, repeated))
+        wanted_here = {(w, n) for w, n in wanted if w == arguments[1] and str(n) in command.split("--threads ")[1].split()[0].split(",")}
+        need(repeated == wanted_here, "%s measures %s, not %s" % (command, repeated, wanted_here))
 
 
 @case

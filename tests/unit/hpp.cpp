@@ -1,13 +1,16 @@
-// concede.hpp: the standard's requirements on a mutex, with the standard's own users of one. Also the macros of the C
-// headers, as C++.
+// concede.hpp: the standard's requirements on a mutex, with the standard's own users of one; the typed channel. Also the
+// macros of the C headers, as C++.
 #include "harness.h"
 #include <concede/concede.hpp>
 
+#include <cerrno>
 #include <condition_variable>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 using std::chrono::duration;
@@ -97,6 +100,59 @@ TEST(a_condition_variable_waits_with_it)
     guard.unlock();
     other.join();
     CHECK_EQ(turn, 200);
+}
+
+struct job {
+    uint64_t number;
+    char text[20];
+};
+
+TEST(channel_passes_its_type_between_threads)
+{
+    for (uint32_t kind = CC_CHANNEL_MPMC; kind <= CC_CHANNEL_SPSC; kind++) {
+        concede::channel<job> made(3, kind), jobs(std::move(made));
+        CHECK(jobs && !made);
+        CHECK_EQ(jobs.capacity(), 4);
+        const uint64_t total = test_effort(20000);
+        std::thread sender([&] {
+            for (uint64_t i = 1; i <= total; i++) CHECK_EQ(jobs.send(job{i, "message"}), 0);
+            jobs.close();
+        });
+        uint64_t last = 0;
+        for (job next; jobs.recv(next) == 0; last = next.number) {
+            CHECK_EQ(next.number, last + 1);
+            CHECK_EQ(std::strcmp(next.text, "message"), 0);
+        }
+        sender.join();
+        CHECK_EQ(last, total);
+        CHECK(jobs.is_closed());
+        CHECK_EQ(jobs.send(job{0, ""}), EPIPE);
+    }
+}
+
+TEST(channel_tries_times_out_and_bursts)
+{
+    concede::channel<int> numbers(4);
+    int some[8] = {1, 2, 3, 4, 5, 6, 7, 8}, got = 0;
+    CHECK_EQ(numbers.try_recv(got), EAGAIN);
+    CHECK_EQ(numbers.recv_for(got, milliseconds(1)), ETIMEDOUT);
+    CHECK_EQ(numbers.recv_for(got, milliseconds(-1)), ETIMEDOUT);
+    CHECK_EQ(numbers.send_many(some, 8), 4);
+    CHECK_EQ(numbers.size(), 4);
+    CHECK_EQ(numbers.try_send(9), EAGAIN);
+    CHECK_EQ(numbers.send_for(9, milliseconds(1)), ETIMEDOUT);
+    CHECK_EQ(numbers.recv_for(got, hours::max()), 0);
+    CHECK_EQ(got, 1);
+    CHECK_EQ(numbers.recv_many(some, 8), 3);
+    CHECK_EQ(some[2], 4);
+    CHECK_EQ(cc_channel_capacity(numbers.native_handle()), 4);
+}
+
+TEST(channel_that_cannot_be_made_says_why)
+{
+    concede::channel<int> none(0);
+    CHECK(!none);
+    CHECK_EQ(none.error(), EINVAL);
 }
 
 TEST(initialisers_and_await_are_valid_cpp)

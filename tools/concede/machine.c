@@ -158,7 +158,7 @@ void machine_usable_text(const machine_t *m, char *text, size_t size)
     int used = snprintf(text, size, "%d of %d", m->usable, m->online);
     if (used < 0 || (size_t)used >= size) return;
     if (m->usable < m->affinity)
-        snprintf(text + used, size - (size_t)used, ": the quota of its control group leaves that many");
+        snprintf(text + used, size - (size_t)used, ": the CPU quota of its control group allows no more");
     else if (m->affinity < m->online)
         snprintf(text + used, size - (size_t)used, ": affinity allows CPU%s %s", m->affinity > 1 ? "s" : "", m->affinity_list);
     else
@@ -251,7 +251,7 @@ typedef struct pair {
     bool one_cpu;
 } pair_t;
 
-enum { STOP = UINT32_MAX };
+#define STOP UINT32_MAX
 
 static void pass_time_(const pair_t *p)
 {

@@ -148,6 +148,28 @@ def output_that_cannot_be_written_is_said_before_measuring():
         need(errors.count("\n") == 1, errors)
 
 
+@case
+def every_command_in_readme_and_manual_is_accepted():
+    text = (SOURCE / "README.md").read_text()
+    commands = set(re.findall(r"`(?:\./run (?:--peers )?|concede )((?:info|bench|tune|report)\b[^`]*)`", text))
+    page = (SOURCE / "man/concede.1").read_text()
+    commands |= set(re.findall(r"^concede (.*)$", page, flags=re.M))
+    need(len(commands) >= 6, commands)
+    with tempfile.TemporaryDirectory() as folder:
+        sample = pathlib.Path(folder, "results.json")
+        sample.write_text(json.dumps(results()))
+        for command in sorted(commands):
+            name, *arguments = command.split()
+            arguments = [folder + "/" + a if re.search(r"\.(json|html)$", a) else a for a in arguments]
+            if name == "bench" and not HAS_BENCH:
+                continue
+            if name == "bench":
+                arguments += ["--quick", "--seconds", "0.001", "--repeats", "1", "--only", "concede"]
+            if name == "report" and "--from" not in arguments:
+                arguments += ["--from", str(sample), "-o", folder + "/page.html"]
+            concede(name, *arguments)
+
+
 # ---- info ----
 
 COSTS = {"pause", "yield", "clock", "fence", "wake_none", "wake_call", "wake", "sleep_cpu", "round_trip"}

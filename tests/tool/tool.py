@@ -141,10 +141,8 @@ def half_a_page_is_not_left_behind():
 
 @case
 def output_that_cannot_be_written_is_said_before_measuring():
-    started = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        errors = concede("report", "-s", "60", "-o", folder + "/no/such/folder/page.html", code=1)[1]
-        need(time.monotonic() - started < 30, "it measured first")
+    with tempfile.TemporaryDirectory() as folder:  # measuring for so long would run into the limit of concede()
+        errors = concede("report", "-s", "3600", "-o", folder + "/no/such/folder/page.html", code=1)[1]
         need(errors.count("\n") == 1, errors)
 
 

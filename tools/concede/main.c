@@ -60,6 +60,9 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < COMMANDS; i++)
         if (strcmp(given, commands[i]->name) == 0) return tool_finish(commands[i]->run(argc - 1, argv + 1));
+#if !defined(CONCEDE_WITH_BENCH)
+    if (strcmp(given, "bench") == 0) tool_die("this program was built without the benchmarks");
+#endif
     const char *kind = given[0] == '-' ? "option" : "command";
     closest = tool_closest(given + strspn(given, "-"), names);
     if (closest) tool_usage_error(NULL, "unknown %s '%s'; did you mean %s%s?", kind, given, given[0] == '-' ? "--" : "", closest);

@@ -392,7 +392,8 @@ typedef enum {
 
 static void learn_(cc_channel_t *channel, cc_channel_side_t *side, ending_t ending)
 {
-    cc_store_relaxed(&side->waited, cc_load_relaxed(&side->position)); /* relaxed, both: a guess */
+    cc_index_ position = cc_load_relaxed(&side->position); /* relaxed, both: a guess */
+    cc_store_relaxed(&side->waited, position);
     if (channel->snooze_iters != CC_SNOOZE_ADAPTIVE) return;
     uint32_t most = cc_backoff_pauses_(break_even_ns_());
     uint32_t pauses = cc_load_relaxed(&side->pauses), yields = cc_load_relaxed(&side->yields); /* relaxed, all: guesses */

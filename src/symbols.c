@@ -8,5 +8,7 @@
 #include <concede/compiler.h>
 #undef CC_INLINE_
 #define CC_INLINE_ CC_API
+#undef CC_FLAT_
+#define CC_FLAT_
 
 #include <concede/concede.h>

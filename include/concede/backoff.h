@@ -105,7 +105,7 @@ CC_INLINE_ void cc_backoff_init_ns(cc_backoff_t *b, uint64_t min_ns, uint64_t ma
 }
 
 /* One step of the progression; past max, spinning is exhausted. */
-CC_INLINE_ void cc_backoff_advance_(cc_backoff_t *b)
+CC_INLINE_ CC_FLAT_ void cc_backoff_advance_(cc_backoff_t *b)
 {
     uint32_t min = b->min ? b->min : 1;
     uint32_t max = b->max > min ? b->max : min;
@@ -116,21 +116,21 @@ CC_INLINE_ void cc_backoff_advance_(cc_backoff_t *b)
         b->current = max, b->yields = 1;
 }
 
-CC_INLINE_ void cc_backoff_pause_(uint32_t pauses)
+CC_INLINE_ CC_FLAT_ void cc_backoff_pause_(uint32_t pauses)
 {
     for (pauses = pauses ? pauses : 1; pauses != 0; pauses--) cc_pause();
 }
 
 /* For a lock-free retry: spins `current` pauses and doubles them, up to max. Never yields and never completes a wait: at
  * max it goes on with max pauses. */
-CC_INLINE_ void cc_backoff_spin(cc_backoff_t *b)
+CC_INLINE_ CC_FLAT_ void cc_backoff_spin(cc_backoff_t *b)
 {
     cc_backoff_pause_(b->current);
     cc_backoff_advance_(b);
 }
 
 /* The same as cc_backoff_spin(). */
-CC_INLINE_ void cc_backoff(cc_backoff_t *b)
+CC_INLINE_ CC_FLAT_ void cc_backoff(cc_backoff_t *b)
 {
     cc_backoff_spin(b);
 }
@@ -173,7 +173,7 @@ CC_INLINE_ uint32_t cc_backoff_random_up_to_(uint32_t *rng, uint32_t range)
 
 /* Like cc_backoff_spin(), with 1..current pauses, uniformly random. `rng` is the caller's, one per thread, any value; two
  * threads that start from different values do not retry in step. */
-CC_INLINE_ void cc_backoff_jitter(cc_backoff_t *b, uint32_t *rng)
+CC_INLINE_ CC_FLAT_ void cc_backoff_jitter(cc_backoff_t *b, uint32_t *rng)
 {
     cc_backoff_pause_(cc_backoff_random_up_to_(rng, b->current ? b->current : 1));
     cc_backoff_advance_(b);

@@ -35,7 +35,8 @@
 #endif
 #define CC_COLD_         __attribute__((noinline, cold))
 #define CC_INLINE_       static inline __attribute__((unused))
-#define CC_TEMPLATE_      static inline __attribute__((always_inline, unused)) /* its arguments are meant to be constants */
+#define CC_TEMPLATE_     static inline __attribute__((always_inline, unused)) /* its arguments are meant to be constants */
+#define CC_FLAT_         __attribute__((always_inline)) /* a call would force its arguments into memory */
 #define CC_LIKELY_(x)    __builtin_expect(!!(x), 1)
 #define CC_UNLIKELY_(x)  __builtin_expect(!!(x), 0)
 #define CC_ALIGNED_(n)   __attribute__((aligned(n)))

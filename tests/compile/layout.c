@@ -21,7 +21,7 @@ CC_STATIC_ASSERT_(offsetof(cc_costs_t, cpus) == 12, "costs");
 
 CC_STATIC_ASSERT_(sizeof(cc_parker_t) == 4, "parker");
 CC_STATIC_ASSERT_(sizeof(cc_lock_t) == 4, "lock");
-CC_STATIC_ASSERT_(sizeof(cc_event_t) == 12, "event");
+CC_STATIC_ASSERT_(sizeof(cc_event_t) == 16, "event");
 
 CC_STATIC_ASSERT_(sizeof(cc_channel_options_t) == 2 * sizeof(size_t) + 8, "channel options");
 CC_STATIC_ASSERT_(offsetof(cc_channel_options_t, capacity) == 0, "channel options");

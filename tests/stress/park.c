@@ -61,7 +61,7 @@ static void crossing_body(stress_thread *t, void *shared)
 {
     crossing *c = (crossing *)shared;
     if (t->index == 0) {
-        while (cc_now_ns() < c->deadline) {
+        while (cc_now_ns() < c->deadline || cc_load_relaxed(&c->timeouts) == 0) {
             uint64_t given = c->given + 1;
             stress_pause(t);
             c->given = given;
@@ -75,7 +75,7 @@ static void crossing_body(stress_thread *t, void *shared)
     }
     for (uint64_t taken = 0;;) {
         if (!cc_parker_park_timeout(&c->parker, stress_random(t, 20000))) {
-            c->timeouts++;
+            cc_fetch_add_relaxed(&c->timeouts, 1);
             continue;
         }
         if (c->over) break;
@@ -92,7 +92,6 @@ static void crossing_scenario(void)
     memset(&c, 0, sizeof c);
     c.deadline = stress_deadline(300);
     stress_threads(2, crossing_body, &c);
-    CHECK(c.timeouts > 0);
 }
 
 TEST(timeouts_that_cross_a_token_lose_and_invent_none)

@@ -234,7 +234,7 @@ TEST(bursts_take_what_fits)
         set_up_counting(8, kind, CC_SNOOZE_NONE);
         for (int i = 0; i < 3000; i++) {
             uint32_t messages[12];
-            size_t n = test_random(&random) % 13, inside = sent - received, expected;
+            size_t n = (size_t)(test_random(&random) % 13), inside = sent - received, expected;
             if (test_random(&random) % 2) {
                 expected = n < 8 - inside ? n : 8 - inside;
                 for (uint32_t k = 0; k < n; k++) messages[k] = sent + 1 + k;

@@ -1,35 +1,105 @@
 #!/usr/bin/env python3
-"""Results in the format of `concede bench --json`, made up from a seed: every figure is different, so that a chart which
-shows the wrong one is found out. Usage: sample.py [SEED] > results.json"""
+"""Results in the format of `concede bench --json`, made up from a seed: every figure is different, so that a chart
+which shows the wrong one is found out. Usage: sample.py [SEED] > results.json"""
 import json
 import math
 import random
 import sys
 
-SHARES = [0, .01, .05, .1, .2, .3, .4, .5, .6, .7, .8, .9, .95, .98, .99, .995, .998, .999, .9995, .9998, .9999, .99999, 1]
+SHARES = [
+    0,
+    0.01,
+    0.05,
+    0.1,
+    0.2,
+    0.3,
+    0.4,
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.9,
+    0.95,
+    0.98,
+    0.99,
+    0.995,
+    0.998,
+    0.999,
+    0.9995,
+    0.9998,
+    0.9999,
+    0.99999,
+    1,
+]
 UNITS = {"rate": ("M/s", "higher"), "jain": ("", "higher"), "retries": ("", "lower")}
 NAMES = {
     "cas": ["concede", "concede jitter", "no wait", "one pause", "ck_backoff"],
-    "lock": ["concede", "pthread_mutex", "pthread adaptive", "pthread_spinlock", "ck_spinlock_fas", "nsync_mu", "absl::Mutex",
-             "tbb::spin_mutex", "parking_lot", "std::mutex"],
+    "lock": [
+        "concede",
+        "pthread_mutex",
+        "pthread adaptive",
+        "pthread_spinlock",
+        "ck_spinlock_fas",
+        "nsync_mu",
+        "absl::Mutex",
+        "tbb::spin_mutex",
+        "parking_lot",
+        "std::mutex",
+    ],
     "park": ["concede parker", "concede event", "futex", "condvar", "eventfd", "semaphore"],
     "channel": ["concede", "concede spsc", "condvar queue", "pipe", "crossbeam", "moodycamel"],
 }
 WORKLOADS = [
-    ("cas.fetch_mul", "v *= 3 on one shared word by compare-and-swap", "rate", ["rate", "retries", "jain", "cpu"],
-     [{"threads": n} for n in (1, 2, 4, 8, 32)]),
-    ("lock.tight", "acquire, increment, release; nothing outside", "rate", ["rate", "jain", "cpu"],
-     [{"threads": n, "outside_ns": 0} for n in (1, 2, 4, 8, 32)]),
-    ("lock.wait", "how long an acquire takes; 100 ns outside", "p99", ["p50", "p99", "p999", "worst", "jain", "cpu"],
-     [{"threads": n, "outside_ns": 100} for n in (2, 32)]),
-    ("park.pingpong", "wake the other thread and sleep, one way", "p50", ["p50", "p99", "p999", "cpu"], [{"threads": 2}]),
+    (
+        "cas.fetch_mul",
+        "v *= 3 on one shared word by compare-and-swap",
+        "rate",
+        ["rate", "retries", "jain", "cpu"],
+        [{"threads": n} for n in (1, 2, 4, 8, 32)],
+    ),
+    (
+        "lock.tight",
+        "acquire, increment, release; nothing outside",
+        "rate",
+        ["rate", "jain", "cpu"],
+        [{"threads": n, "outside_ns": 0} for n in (1, 2, 4, 8, 32)],
+    ),
+    (
+        "lock.wait",
+        "how long an acquire takes; 100 ns outside",
+        "p99",
+        ["p50", "p99", "p999", "worst", "jain", "cpu"],
+        [{"threads": n, "outside_ns": 100} for n in (2, 32)],
+    ),
+    (
+        "park.pingpong",
+        "wake the other thread and sleep, one way",
+        "p50",
+        ["p50", "p99", "p999", "cpu"],
+        [{"threads": 2}],
+    ),
     ("park.post", "post with nobody waiting", "ns", ["ns"], [{"threads": 1}]),
-    ("channel.pingpong", "a message to the other CPU and its answer, one way", "p50", ["p50", "p99", "p999", "cpu"],
-     [{"threads": 2, "senders": 1, "capacity": 1024, "message_size": 8}]),
-    ("channel.stream", "one sender, one receiver, as fast as it goes", "rate", ["rate", "cpu"],
-     [{"threads": 2, "senders": 1, "capacity": 1024, "message_size": 8}]),
-    ("channel.paced", "a message at intervals: lateness, CPU time of the receiver", "p50", ["p50", "p99", "cpu"],
-     [{"threads": 2, "senders": 1, "interval_us": n, "capacity": 1024, "message_size": 8} for n in (3, 10, 100)]),
+    (
+        "channel.pingpong",
+        "a message to the other CPU and its answer, one way",
+        "p50",
+        ["p50", "p99", "p999", "cpu"],
+        [{"threads": 2, "senders": 1, "capacity": 1024, "message_size": 8}],
+    ),
+    (
+        "channel.stream",
+        "one sender, one receiver, as fast as it goes",
+        "rate",
+        ["rate", "cpu"],
+        [{"threads": 2, "senders": 1, "capacity": 1024, "message_size": 8}],
+    ),
+    (
+        "channel.paced",
+        "a message at intervals: lateness, CPU time of the receiver",
+        "p50",
+        ["p50", "p99", "cpu"],
+        [{"threads": 2, "senders": 1, "interval_us": n, "capacity": 1024, "message_size": 8} for n in (3, 10, 100)],
+    ),
 ]
 
 
@@ -37,33 +107,49 @@ def results(seed=1):
     r = random.Random(seed)
 
     def spread(middle):
-        samples = sorted(middle * r.lognormvariate(0, .04) for _ in range(7))
-        return {"median": samples[3], "q1": (samples[1] + samples[2]) / 2, "q3": (samples[4] + samples[5]) / 2, "samples": samples}
+        samples = sorted(middle * r.lognormvariate(0, 0.04) for _ in range(7))
+        return {
+            "median": samples[3],
+            "q1": (samples[1] + samples[2]) / 2,
+            "q3": (samples[4] + samples[5]) / 2,
+            "samples": samples,
+        }
 
     def result(name, family, keys, threads, skill):
-        size = {"rate": 90 * skill / (1 + .1 * threads), "jain": max(.1, 1 - r.random() / (2 + threads)), "retries": r.random(),
-                "cpu": 40 / skill * threads, "ns": 6 / skill}
+        size = {
+            "rate": 90 * skill / (1 + 0.1 * threads),
+            "jain": max(0.1, 1 - r.random() / (2 + threads)),
+            "retries": r.random(),
+            "cpu": 40 / skill * threads,
+            "ns": 6 / skill,
+        }
         base = (90 if skill > 1 else 9000) / skill
         quantiles, at = [], base
         for share in SHARES:
-            at *= 1 + r.random() * (.05 if share < .9 else .9)
+            at *= 1 + r.random() * (0.05 if share < 0.9 else 0.9)
             quantiles.append([share, at])
         of = dict((round(q, 6), ns) for q, ns in quantiles)
-        size.update(p50=of[.5], p99=of[.99], p999=of[.999], worst=at)
+        size.update(p50=of[0.5], p99=of[0.99], p999=of[0.999], worst=at)
         metrics = {}
         for key in keys:
             unit, better = UNITS.get(key, ("ns", "lower"))
             metrics[key] = {"unit": unit, "better": better, **spread(size[key])}
-        out = {"name": name, "uses": "its usual calls", "peer": name.split("_")[0], "ours": name.startswith("concede"),
-               "can_sleep": True, "metrics": metrics}
+        out = {
+            "name": name,
+            "uses": "its usual calls",
+            "peer": name.split("_")[0],
+            "ours": name.startswith("concede"),
+            "can_sleep": True,
+            "metrics": metrics,
+        }
         if "p50" in keys:
-            out["latency"] = {"unit": "ns", "count": r.randrange(10 ** 5, 10 ** 7), "max": at, "quantiles": quantiles}
+            out["latency"] = {"unit": "ns", "count": r.randrange(10**5, 10**7), "max": at, "quantiles": quantiles}
         return out
 
     runs = []
     for workload, title, primary, keys, settings in WORKLOADS:
         family = workload.split(".")[0]
-        skills = {name: math.exp(r.gauss(.6 if name.startswith("concede") else 0, .6)) for name in NAMES[family]}
+        skills = {name: math.exp(r.gauss(0.6 if name.startswith("concede") else 0, 0.6)) for name in NAMES[family]}
         for parameters in settings:
             wanted = [k for k in keys if k != "retries" or parameters["threads"] > 1]
             found = [result(n, family, wanted, parameters["threads"], skills[n]) for n in NAMES[family]]
@@ -72,15 +158,47 @@ def results(seed=1):
                     base = found[0]["metrics"][key]["samples"]
                     ratios = sorted(a / b for a, b in zip(m["samples"], base))
                     m["ratio"] = {"median": ratios[3], "q1": ratios[1], "q3": ratios[5]}
-            runs.append({"workload": workload, "family": family, "title": title, "parameters": parameters, "primary": primary,
-                         "baseline": found[0]["name"], "slice_ms": 100, "rounds": 7, "rounds_dropped": r.randrange(2),
-                         "line_ns": [80 + r.random()], "winner": None, "results": found})
-    return {"concede_bench": 1, "version": "0.0.0", "date": "2026-01-31T12:00:00Z", "command": "concede bench", "interrupted": False,
-            "machine": {"cpu": "Sample CPU", "cpus": 2, "system": "Linux", "libc": "libc", "compiler": "cc", "hypervisor": True,
-                        "clock": "tsc", "clock_ghz": 2.4, "clock_overhead_ns": 10.5, "clock_step_ns": 10, "pause_ns": 31.7,
-                        "yield_ns": 650.3, "pin": "spread"},
-            "peers": [{"name": "libc", "version": "1", "present": True}, {"name": "ck", "version": "", "present": False}],
-            "histogram_error": .0039, "runs": runs}
+            runs.append(
+                {
+                    "workload": workload,
+                    "family": family,
+                    "title": title,
+                    "parameters": parameters,
+                    "primary": primary,
+                    "baseline": found[0]["name"],
+                    "slice_ms": 100,
+                    "rounds": 7,
+                    "rounds_dropped": r.randrange(2),
+                    "line_ns": [80 + r.random()],
+                    "winner": None,
+                    "results": found,
+                }
+            )
+    return {
+        "concede_bench": 1,
+        "version": "0.0.0",
+        "date": "2026-01-31T12:00:00Z",
+        "command": "concede bench",
+        "interrupted": False,
+        "machine": {
+            "cpu": "Sample CPU",
+            "cpus": 2,
+            "system": "Linux",
+            "libc": "libc",
+            "compiler": "cc",
+            "hypervisor": True,
+            "clock": "tsc",
+            "clock_ghz": 2.4,
+            "clock_overhead_ns": 10.5,
+            "clock_step_ns": 10,
+            "pause_ns": 31.7,
+            "yield_ns": 650.3,
+            "pin": "spread",
+        },
+        "peers": [{"name": "libc", "version": "1", "present": True}, {"name": "ck", "version": "", "present": False}],
+        "histogram_error": 0.0039,
+        "runs": runs,
+    }
 
 
 if __name__ == "__main__":

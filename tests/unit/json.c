@@ -29,8 +29,8 @@ static bool same(const json_t *a, const json_t *b)
 
 TEST(what_is_written_reads_back)
 {
-    const char *text = "{\"a\": [1, -2.5, 1e300, 0.1, 123456789012345680, 5e-324, {\"b\": null}, [], {}], \"c d\": true, "
-                       "\"\": false, \"s\": \"q\\\" b\\\\ n\\n t\\t <\\u00b5\\ud83d\\ude00>\"}";
+    const char *text = "{\"a\": [1, -2.5, 1e300, 0.1, 123456789012345680, 5e-324, {\"b\": null}, [], {}], "
+                       "\"c d\": true, \"\": false, \"s\": \"q\\\" b\\\\ n\\n t\\t <\\u00b5\\ud83d\\ude00>\"}";
     char error[128] = "";
     json_t *first = json_parse(text, error, sizeof error);
     REQUIRE(first != NULL);
@@ -63,8 +63,10 @@ TEST(every_number_reads_back_the_same)
 TEST(what_is_no_json_is_refused)
 {
     static const char *const bad[] = {
-        "", " ", "{", "[", "[1", "[1,", "[1,]", "[1 2]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "{1:2}", "\"", "\"\\\"", "\"\\x\"",
-        "\"\\u12g4\"", "\"\\ud800\\u0041\"", "\"\\u0000\"", "\"a\nb\"", "nul", "tru", "truex", "01", "-", "+1", ".5", "1.", "0x10",
+        "", " ", "{", "[", "[1", "[1,", "[1,]", "[1 2]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "{1:2}", "\"",
+        "\"\\\"", "\"\\x\"",
+        "\"\\u12g4\"", "\"\\ud800\\u0041\"", "\"\\u0000\"", "\"a\nb\"", "nul", "tru", "truex", "01", "-", "+1",
+        ".5", "1.", "0x10",
         "1 1", "[]]", "inf", "nan", "-inf", "--1", "'a'", "{\"a\":1 \"b\":2}",
     };
     char error[128], deep[256];

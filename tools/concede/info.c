@@ -28,18 +28,21 @@ static void print_facts(const machine_t *m)
              CC_VERSION_STRING);
     fact("system", text);
     fact("cc_pause", m->pause);
-    fact("membarrier", m->membarrier ? "works: who notifies pays no fence" : "not here: who notifies pays a full fence");
+    fact("membarrier",
+         m->membarrier ? "works: who notifies pays no fence" : "not here: who notifies pays a full fence");
     if (m->governor[0]) fact("governor", m->governor);
 }
 
 static void print_tsc(const machine_t *m)
 {
     char text[256];
-    int used = snprintf(text, sizeof text, "%s", m->has_tsc ? m->tsc_invariant ? "invariant" : "not invariant" : "none");
+    int used =
+        snprintf(text, sizeof text, "%s", m->has_tsc ? m->tsc_invariant ? "invariant" : "not invariant" : "none");
     if (m->tsc_ghz > 0)
         used += snprintf(text + used, sizeof text - (size_t)used, ", %.3f GHz, %s to read, steps of %s", m->tsc_ghz,
                          tool_duration(m->tsc_read_ns), tool_duration(m->tsc_step_ns));
-    if (m->clocksource[0]) snprintf(text + used, sizeof text - (size_t)used, "; the kernel's clock: %s", m->clocksource);
+    if (m->clocksource[0])
+        snprintf(text + used, sizeof text - (size_t)used, "; the kernel's clock: %s", m->clocksource);
     fact("TSC", text);
 }
 
@@ -73,8 +76,9 @@ static void print_costs(const machine_t *m)
     }
     if (m->usable < 2) {
         putchar('\n');
-        tool_wrap(stdout, 0, "One usable CPU: nothing spins here, waits yield or sleep at once. A cache line between CPUs "
-                             "cannot be measured.");
+        tool_wrap(stdout, 0,
+                  "One usable CPU: nothing spins here, waits yield or sleep at once. A cache line between CPUs "
+                  "cannot be measured.");
     }
 }
 
@@ -104,17 +108,19 @@ static int run(int argc, char **argv)
     print_costs(&machine);
     const cc_costs_t *library = cc_costs();
     char text[256];
-    snprintf(text, sizeof text, "cc_costs() says: pause %s, yield %s, wake %s, %u CPU%s.", tool_duration(library->pause_ps / 1e3),
-             tool_duration(library->yield_ns), tool_duration(cc_load_relaxed(&library->wake_ns)), (unsigned)library->cpus,
-             library->cpus == 1 ? "" : "s");
+    snprintf(text, sizeof text, "cc_costs() says: pause %s, yield %s, wake %s, %u CPU%s.",
+             tool_duration(library->pause_ps / 1e3), tool_duration(library->yield_ns),
+             tool_duration(cc_load_relaxed(&library->wake_ns)), (unsigned)library->cpus, library->cpus == 1 ? "" : "s");
     putchar('\n');
     tool_wrap(stdout, 0, text);
     return 0;
 }
 
 const tool_command_t concede_info = {
-    "info", "[OPTION]...",
+    "info",
+    "[OPTION]...",
     "Tell what this machine is and what waiting costs on it.",
     "The median of up to 400 samples, and what one sample in ten stays below and above. Takes about a second.",
-    options, run,
+    options,
+    run,
 };

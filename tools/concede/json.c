@@ -10,9 +10,12 @@ static void quote_(FILE *out, const char *text)
 {
     putc('"', out);
     for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\') fprintf(out, "\\%c", *c);
-        else if (*c < 0x20 || *c == 0x7f || *c == '<') fprintf(out, "\\u%04x", *c); /* '<': safe inside a page's script */
-        else putc(*c, out);
+        if (*c == '"' || *c == '\\')
+            fprintf(out, "\\%c", *c);
+        else if (*c < 0x20 || *c == 0x7f || *c == '<')
+            fprintf(out, "\\u%04x", *c); /* '<': safe inside a page's script */
+        else
+            putc(*c, out);
     }
     putc('"', out);
 }
@@ -61,8 +64,10 @@ void json_close(json_writer_t *w)
 void json_string(json_writer_t *w, const char *key, const char *text)
 {
     before_(w, key, true);
-    if (text) quote_(w->out, text);
-    else fputs("null", w->out);
+    if (text)
+        quote_(w->out, text);
+    else
+        fputs("null", w->out);
 }
 
 void json_number(json_writer_t *w, const char *key, double number)
@@ -95,10 +100,18 @@ void json_bool(json_writer_t *w, const char *key, bool value)
 void json_write(json_writer_t *w, const char *key, const json_t *value)
 {
     switch (value ? value->type : JSON_NULL) {
-    case JSON_NULL: json_string(w, key, NULL); break;
-    case JSON_BOOL: json_bool(w, key, value->boolean); break;
-    case JSON_NUMBER: json_number(w, key, value->number); break;
-    case JSON_STRING: json_string(w, key, value->string); break;
+    case JSON_NULL:
+        json_string(w, key, NULL);
+        break;
+    case JSON_BOOL:
+        json_bool(w, key, value->boolean);
+        break;
+    case JSON_NUMBER:
+        json_number(w, key, value->number);
+        break;
+    case JSON_STRING:
+        json_string(w, key, value->string);
+        break;
     case JSON_ARRAY:
     case JSON_OBJECT:
         json_open(w, key, value->type == JSON_ARRAY ? '[' : '{');
@@ -151,9 +164,12 @@ static bool hex4_(reader_t *r, unsigned *value)
 
 static char *utf8_(char *to, unsigned code)
 {
-    if (code < 0x80) *to++ = (char)code;
-    else if (code < 0x800) *to++ = (char)(0xc0 | code >> 6);
-    else if (code < 0x10000) *to++ = (char)(0xe0 | code >> 12), *to++ = (char)(0x80 | (code >> 6 & 0x3f));
+    if (code < 0x80)
+        *to++ = (char)code;
+    else if (code < 0x800)
+        *to++ = (char)(0xc0 | code >> 6);
+    else if (code < 0x10000)
+        *to++ = (char)(0xe0 | code >> 12), *to++ = (char)(0x80 | (code >> 6 & 0x3f));
     else {
         *to++ = (char)(0xf0 | code >> 18), *to++ = (char)(0x80 | (code >> 12 & 0x3f));
         *to++ = (char)(0x80 | (code >> 6 & 0x3f));
@@ -193,7 +209,8 @@ static bool string_(reader_t *r, char **string)
     char *to = *string = need_(malloc((size_t)(end - r->at) + 1)); /* no escape gets longer when read */
     while (r->at < end) {
         if ((unsigned char)*r->at < 0x20) return fail_(r, "a control character in a string");
-        if (*r->at != '\\') *to++ = *r->at++;
+        if (*r->at != '\\')
+            *to++ = *r->at++;
         else if (r->at++, !escape_(r, &to)) {
             *to = 0;
             return false;
@@ -239,8 +256,10 @@ static bool children_(reader_t *r, json_t *parent)
             if (r->problem) return free(key), false;
         }
         bool good = value_(r, last);
-        if (*last) (*last)->key = key;
-        else free(key);
+        if (*last)
+            (*last)->key = key;
+        else
+            free(key);
         if (!good) return false;
         last = &(*last)->next;
         parent->count++;
@@ -255,13 +274,20 @@ static bool value_(reader_t *r, json_t **value)
     json_t *v = *value = need_(calloc(1, sizeof *v));
     space_(r);
     switch (*r->at) {
-    case 'n': return word_(r, "null");
-    case 't': return v->type = JSON_BOOL, v->boolean = true, word_(r, "true");
-    case 'f': return v->type = JSON_BOOL, word_(r, "false");
-    case '"': return v->type = JSON_STRING, string_(r, &v->string);
-    case '[': return v->type = JSON_ARRAY, children_(r, v);
-    case '{': return v->type = JSON_OBJECT, children_(r, v);
-    default: return v->type = JSON_NUMBER, number_(r, &v->number);
+    case 'n':
+        return word_(r, "null");
+    case 't':
+        return v->type = JSON_BOOL, v->boolean = true, word_(r, "true");
+    case 'f':
+        return v->type = JSON_BOOL, word_(r, "false");
+    case '"':
+        return v->type = JSON_STRING, string_(r, &v->string);
+    case '[':
+        return v->type = JSON_ARRAY, children_(r, v);
+    case '{':
+        return v->type = JSON_OBJECT, children_(r, v);
+    default:
+        return v->type = JSON_NUMBER, number_(r, &v->number);
     }
 }
 

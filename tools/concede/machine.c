@@ -76,8 +76,10 @@ static void read_cpuinfo_(machine_t *m)
         value[strcspn(value, "\n")] = 0;
         while (colon > line && (colon[-1] == ' ' || colon[-1] == '\t')) colon--;
         *colon = 0;
-        if (!m->cpu[0] && (!strcmp(line, "model name") || !strcmp(line, "cpu") || !strcmp(line, "uarch") ||
-                           !strcmp(line, "vendor_id")) && strcmp(value, "AuthenticAMD") && strcmp(value, "GenuineIntel"))
+        if (!m->cpu[0] &&
+            (!strcmp(line, "model name") || !strcmp(line, "cpu") || !strcmp(line, "uarch") ||
+             !strcmp(line, "vendor_id")) &&
+            strcmp(value, "AuthenticAMD") && strcmp(value, "GenuineIntel"))
             snprintf(m->cpu, sizeof m->cpu, "%.*s", (int)sizeof m->cpu - 1, value);
         if (!part[0] && !strcmp(line, "CPU implementer")) snprintf(part, sizeof part, "implementer %.20s", value);
         if (!strcmp(line, "CPU part") && strlen(part) < 40) {
@@ -119,7 +121,8 @@ static void read_affinity_(machine_t *m)
     CPU_FREE(set);
 #endif
     if (m->affinity == 0)
-        for (; m->affinity < m->online && m->affinity < MACHINE_CPUS; m->affinity++) m->cpu_list[m->affinity] = m->affinity;
+        for (; m->affinity < m->online && m->affinity < MACHINE_CPUS; m->affinity++)
+            m->cpu_list[m->affinity] = m->affinity;
     list_text_(m, m->affinity_list, sizeof m->affinity_list);
 }
 
@@ -136,7 +139,8 @@ void machine_describe(machine_t *m)
     }
     if (!m->cpu[0]) snprintf(m->cpu, sizeof m->cpu, "unknown %s", m->architecture);
     first_line_("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", m->governor, sizeof m->governor);
-    first_line_("/sys/devices/system/clocksource/clocksource0/current_clocksource", m->clocksource, sizeof m->clocksource);
+    first_line_("/sys/devices/system/clocksource/clocksource0/current_clocksource", m->clocksource,
+                sizeof m->clocksource);
 #if defined(__GLIBC__)
     snprintf(m->libc, sizeof m->libc, "glibc %s", gnu_get_libc_version());
 #endif
@@ -160,7 +164,8 @@ void machine_usable_text(const machine_t *m, char *text, size_t size)
     if (m->usable < m->affinity)
         snprintf(text + used, size - (size_t)used, ": the CPU quota of its control group allows no more");
     else if (m->affinity < m->online)
-        snprintf(text + used, size - (size_t)used, ": affinity allows CPU%s %s", m->affinity > 1 ? "s" : "", m->affinity_list);
+        snprintf(text + used, size - (size_t)used, ": affinity allows CPU%s %s", m->affinity > 1 ? "s" : "",
+                 m->affinity_list);
     else
         snprintf(text + used, size - (size_t)used, ": no affinity mask, no quota");
 }
@@ -200,10 +205,12 @@ static bool more_(const samples_t *s, uint64_t end)
 static uint32_t nobody; /* a word that no thread sleeps on */
 
 /* A loop of its own for each, so that nothing but the thing itself is in it. */
-#define BATCH(name, statement)                      \
-    static void name(int count)                     \
-    {                                               \
-        for (; count > 0; count--) { statement; }   \
+#define BATCH(name, statement)       \
+    static void name(int count)      \
+    {                                \
+        for (; count > 0; count--) { \
+            statement;               \
+        }                            \
     }
 BATCH(pauses_, cc_pause())
 BATCH(yields_, cc_os_yield_())
@@ -255,8 +262,10 @@ typedef struct pair {
 
 static void pass_time_(const pair_t *p)
 {
-    if (p->one_cpu) cc_os_yield_();
-    else cc_pause();
+    if (p->one_cpu)
+        cc_os_yield_();
+    else
+        cc_pause();
 }
 
 static void *line_second_(void *argument)
@@ -282,7 +291,8 @@ static void *line_first_(void *argument)
         uint64_t before = cc_now_ns();
         for (int i = 0; i < TURNS; i++, next += 2) {
             cc_store_release(&p->turn, next + 1);
-            while (cc_load_acquire(&p->turn) != next + 2) {}
+            while (cc_load_acquire(&p->turn) != next + 2) {
+            }
         }
         if (warm >= 4) p->samples.ns[p->samples.count++] = (double)(cc_now_ns() - before) / (2 * TURNS);
     }

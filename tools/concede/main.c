@@ -12,7 +12,8 @@ static const tool_command_t *const commands[] = {
 #if defined(CONCEDE_WITH_BENCH)
     &concede_bench,
 #endif
-    &concede_tune, &concede_report,
+    &concede_tune,
+    &concede_report,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -65,6 +66,8 @@ int main(int argc, char **argv)
 #endif
     const char *kind = given[0] == '-' ? "option" : "command";
     closest = tool_closest(given + strspn(given, "-"), names);
-    if (closest) tool_usage_error(NULL, "unknown %s '%s'; did you mean %s%s?", kind, given, given[0] == '-' ? "--" : "", closest);
+    if (closest)
+        tool_usage_error(NULL, "unknown %s '%s'; did you mean %s%s?", kind, given, given[0] == '-' ? "--" : "",
+                         closest);
     tool_usage_error(NULL, "unknown %s '%s'", kind, given);
 }

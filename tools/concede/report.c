@@ -28,7 +28,8 @@ extern const unsigned char concede_report_page[]; /* report.html */
 enum { OUTPUT, FROM, SECONDS, FULL };
 static const tool_option_t options[] = {
     { 'o', "output", "FILE", "where to write the page: report.html, or - for standard output" },
-    { 0, "from", "FILE", "draw the results that `concede bench --json` wrote, or that a page saved, instead of measuring" },
+    { 0, "from", "FILE",
+      "draw the results that `concede bench --json` wrote, or that a page saved, instead of measuring" },
     { 's', "seconds", "N", "measure for about so long (16)" },
     { 0, "full", NULL, "measure as `concede bench` does, with all thread counts; takes minutes" },
     { 0, NULL, NULL, NULL },
@@ -113,7 +114,8 @@ static bool higher_is_better(const json_t *run)
     char path[64];
     const json_t *results = json_get(run, "results");
     snprintf(path, sizeof path, "metrics.%.40s", json_get_string(run, "primary", ""));
-    return results && results->child && strcmp(json_get_string(json_get(results->child, path), "better", "higher"), "higher") == 0;
+    return results && results->child &&
+           strcmp(json_get_string(json_get(results->child, path), "better", "higher"), "higher") == 0;
 }
 
 static const char *figure(double value, const char *unit)
@@ -139,7 +141,8 @@ static void print_summary(const json_t *bench)
         if ((!sleeps && !best_side(run, true, false, &ours)) || !best_side(run, false, sleeps, &other)) continue;
         bool higher = higher_is_better(run);
         bool even = ours.q1 <= other.q3 && other.q1 <= ours.q3;
-        double ratio = higher ? ours.median / other.median : other.median / ours.median, interval = json_get_number(run, "parameters.interval_us", 0);
+        double ratio = higher ? ours.median / other.median : other.median / ours.median,
+               interval = json_get_number(run, "parameters.interval_us", 0);
         tool_cell(table, "%s%s%s", json_get_string(run, "workload", "?"), interval > 0 ? ", each " : "",
                   interval > 0 ? tool_duration(interval * 1e3) : "");
         tool_cell(table, "%.0f", json_get_number(run, "parameters.threads", NAN));
@@ -158,9 +161,10 @@ static void print_summary(const json_t *bench)
     }
     tool_table_print(table, stdout, 0);
     putchar('\n');
-    tool_wrap(stdout, 0, "A ratio above 1 is in favour of concede. Even, too noisy: the middle halves of the rounds overlap, at "
-                         "ratios near 1 and at others. Where concede can sleep, it is compared with others that can; the "
-                         "page also has those that only spin.");
+    tool_wrap(stdout, 0,
+              "A ratio above 1 is in favour of concede. Even, too noisy: the middle halves of the rounds overlap, at "
+              "ratios near 1 and at others. Where concede can sleep, it is compared with others that can; the "
+              "page also has those that only spin.");
 }
 
 /* ---- the page ---- */
@@ -217,8 +221,11 @@ static char *measured(const char *command, double seconds, bool full)
     machine_describe(&machine);
     machine_measure(&machine);
     bench_options how = {
-        .total = full ? 0 : seconds, .quick = !full, .repeats = full ? 0 : 5,
-        .progress = tool_progress, .interrupted = tool_interrupted,
+        .total = full ? 0 : seconds,
+        .quick = !full,
+        .repeats = full ? 0 : 5,
+        .progress = tool_progress,
+        .interrupted = tool_interrupted,
     };
     bool good = bench_measure(&report, &how, error, sizeof error);
     tool_progress_end();
@@ -262,11 +269,13 @@ static char *read_from(const char *path, const char *command)
         json_write(&w, NULL, root);
     } else if (json_get_number(root, "concede_bench", 0) == 1) {
         write_head(&w, command);
-        double pause = json_get_number(root, "machine.pause_ns", NAN), yield = json_get_number(root, "machine.yield_ns", NAN);
+        double pause = json_get_number(root, "machine.pause_ns", NAN),
+               yield = json_get_number(root, "machine.yield_ns", NAN);
         if (isfinite(pause) && isfinite(yield)) write_progression(&w, pause, yield, NAN);
         json_write(&w, "bench", root);
         json_close(&w);
-    } else tool_die("%s holds no results of concede", path);
+    } else
+        tool_die("%s holds no results of concede", path);
     json_free(root);
     return text_of(stream, &text);
 }
@@ -282,20 +291,29 @@ static int run(int argc, char **argv)
     for (int c; (c = tool_next(&args)) != TOOL_END;) {
         char *end;
         switch (c) {
-        case OUTPUT: path = args.value; break;
-        case FROM: from = args.value; break;
+        case OUTPUT:
+            path = args.value;
+            break;
+        case FROM:
+            from = args.value;
+            break;
         case SECONDS:
             seconds = strtod(args.value, &end);
             timed = true;
             if (end == args.value || *end || !(seconds >= 1 && seconds <= 86400))
                 tool_usage_error(&concede_report, "--seconds takes a number from 1 to 86400, not '%s'", args.value);
             break;
-        case FULL: full = true; break;
-        default: tool_usage_error(&concede_report, "unexpected argument '%s'; the file goes after -o", args.value);
+        case FULL:
+            full = true;
+            break;
+        default:
+            tool_usage_error(&concede_report, "unexpected argument '%s'; the file goes after -o", args.value);
         }
     }
-    if (from && (timed || full)) tool_usage_error(&concede_report, "--from draws what is there; it does not go with --seconds or --full");
-    if (timed && full) tool_usage_error(&concede_report, "--full takes the time it needs; it does not go with --seconds");
+    if (from && (timed || full))
+        tool_usage_error(&concede_report, "--from draws what is there; it does not go with --seconds or --full");
+    if (timed && full)
+        tool_usage_error(&concede_report, "--full takes the time it needs; it does not go with --seconds");
 #if !defined(CONCEDE_WITH_BENCH)
     if (!from) tool_die("this program was built without the benchmarks; use --from FILE");
 #endif
@@ -323,9 +341,12 @@ static int run(int argc, char **argv)
 }
 
 const tool_command_t concede_report = {
-    "report", "[OPTION]...",
+    "report",
+    "[OPTION]...",
     "Measure and draw: one HTML page with all charts and tables.",
-    "The page needs no network and no other file. It shows what this machine is, what waiting costs on it, how a wait goes "
+    "The page needs no network and no other file. It shows what this machine is, what waiting costs on it, how a wait "
+    "goes "
     "on, and concede beside what else is installed: throughput, latency, fairness, CPU time.",
-    options, run,
+    options,
+    run,
 };

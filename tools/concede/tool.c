@@ -162,7 +162,8 @@ void tool_help(const tool_command_t *command, FILE *out)
         const tool_option_t *shown = o->name ? o : &help;
         char letter[8] = "    ";
         if (shown->letter) snprintf(letter, sizeof letter, "-%c, ", shown->letter);
-        int at = fprintf(out, "  %s--%s%s%s", letter, shown->name, shown->value ? " " : "", shown->value ? shown->value : "");
+        int at = fprintf(out, "  %s--%s%s%s", letter, shown->name, shown->value ? " " : "",
+                         shown->value ? shown->value : "");
         if (width - widest < 40) {
             fprintf(out, "\n        ");
             tool_wrap(out, 8, shown->help);
@@ -186,7 +187,10 @@ void tool_command_line(int argc, char **argv, char *text, size_t size)
 
 bool tool_parse_duration(const char *text, double *ns)
 {
-    static const struct { const char *unit; double ns; } units[] = {
+    static const struct {
+        const char *unit;
+        double ns;
+    } units[] = {
         { "", 1 }, { "ns", 1 }, { "us", 1e3 }, { "\xc2\xb5s", 1e3 }, { "ms", 1e6 }, { "s", 1e9 },
     };
     char *end;
@@ -360,8 +364,10 @@ static void row_(FILE *out, int indent, int columns, const char *const *heads, c
     fprintf(out, "%*s", indent, "");
     for (int c = 0; c < columns; c++) {
         const char *text = cells ? cells[c] : heads[c] + 1;
-        if (heads[c][0] == '>') fprintf(out, "%*s", widths[c], text);
-        else fprintf(out, "%-*s", c + 1 < columns ? widths[c] : 0, text);
+        if (heads[c][0] == '>')
+            fprintf(out, "%*s", widths[c], text);
+        else
+            fprintf(out, "%-*s", c + 1 < columns ? widths[c] : 0, text);
         bool more = false; /* no spaces at the end of a line */
         for (int d = c + 1; d < columns; d++) more |= (cells ? cells[d] : heads[d] + 1)[0] != 0;
         if (!more) break;

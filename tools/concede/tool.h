@@ -19,10 +19,10 @@ typedef struct tool_option {
 
 typedef struct tool_command {
     const char *name;
-    const char *usage;            /* after the name: "[OPTION]..." */
-    const char *summary;          /* one line */
-    const char *text;             /* paragraphs after the options; NULL: none */
-    const tool_option_t *options; /* the last one has no name */
+    const char *usage;                 /* after the name: "[OPTION]..." */
+    const char *summary;               /* one line */
+    const char *text;                  /* paragraphs after the options; NULL: none */
+    const tool_option_t *options;      /* the last one has no name */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
 } tool_command_t;
 
@@ -73,11 +73,11 @@ const char *tool_bold(void);
 const char *tool_dim(void);
 const char *tool_plain(void);
 
-/* Prints text wrapped to the width, each line after the first indented by `indent`; a line end starts a new paragraph. */
+/* Prints text wrapped to the width, each line after the first indented by `indent`; a line end starts a new one. */
 void tool_wrap(FILE *out, int indent, const char *text);
 
-/* A table: heads[i] starts with '<' or '>', the side it is aligned to. Where it is too wide, each row becomes a block of
- * "head  value" lines. */
+/* A table: heads[i] starts with '<' or '>', the side it is aligned to. Where it is too wide, each row becomes a block
+ * of "head  value" lines. */
 typedef struct tool_table tool_table_t;
 tool_table_t *tool_table(int columns, const char *const *heads);
 void tool_cell(tool_table_t *table, const char *format, ...) TOOL_PRINTF(2, 3);

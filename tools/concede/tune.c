@@ -27,8 +27,9 @@ enum { WAIT, WAITS_FILE, PREFER };
 static const tool_option_t options[] = {
     { 'w', "wait", "WAIT", "how long the waits are: see below" },
     { 'f', "file", "FILE", "read wait times from a file, one a line (- for standard input)" },
-    { 'p', "prefer", "WHAT", "latency, balance (the default) or cpu: what a nanosecond of CPU time is worth in lateness: "
-                             "0.1, 1 or 10" },
+    { 'p', "prefer", "WHAT",
+      "latency, balance (the default) or cpu: what a nanosecond of CPU time is worth in lateness: "
+      "0.1, 1 or 10" },
     { 0, "json", NULL, "print JSON" },
     { 0, NULL, NULL, NULL },
 };
@@ -46,7 +47,8 @@ typedef struct profile {
 
 static void add_point(profile_t *p, double ns, double share)
 {
-    if (p->count == p->size) p->points = tool_need(realloc(p->points, (p->size = p->size * 2 + 256) * sizeof *p->points));
+    if (p->count == p->size)
+        p->points = tool_need(realloc(p->points, (p->size = p->size * 2 + 256) * sizeof *p->points));
     p->points[p->count++] = (point_t){ ns, share };
 }
 
@@ -94,7 +96,8 @@ static void parse_waits(profile_t *p, const char *text)
             if (end == part || strncmp(end, "%:", 2) != 0 || !(share >= 0))
                 tool_usage_error(&concede_tune, "'%s' is no share of waits, like 90%%:2us", part);
             part = end + 2;
-        } else if (rest) tool_usage_error(&concede_tune, "a mix of waits needs shares, like 90%%:2us,10%%:1ms");
+        } else if (rest)
+            tool_usage_error(&concede_tune, "a mix of waits needs shares, like 90%%:2us,10%%:1ms");
         if (!add_wait(p, part, share / 100))
             tool_usage_error(&concede_tune, "'%s' is no wait: try 3us, 1us..50us or exp:20us", part);
         total += share;
@@ -114,7 +117,8 @@ static void read_waits(profile_t *p, const char *path)
         while (end > text && (end[-1] == ' ' || end[-1] == '\t')) end--;
         *end = 0;
         if (!*text) continue;
-        if (!tool_parse_duration(text, &ns)) tool_die("%s, line %d: '%s' is no time: a number and ns, us, ms or s", path, number, text);
+        if (!tool_parse_duration(text, &ns))
+            tool_die("%s, line %d: '%s' is no time: a number and ns, us, ms or s", path, number, text);
         add_point(p, ns, 1);
     }
     if (ferror(file)) tool_die("cannot read %s: %s", path, strerror(errno));
@@ -220,7 +224,7 @@ typedef struct trial {
     cc_channel_t *channel;
     CC_ALIGNED_(CC_CACHE_LINE) uint32_t waiting; /* how many messages the receiver has begun to wait for */
     CC_ALIGNED_(CC_CACHE_LINE) int count;
-    double receiver_cpu;              /* ns in all */
+    double receiver_cpu;             /* ns in all */
     double late[TRIES], call[TRIES]; /* ns of each: lateness, and the sender's time in the call */
     int cpu[2];
 } trial_t;
@@ -261,7 +265,8 @@ static void *send_all(void *argument)
     machine_pin(t->cpu[0]);
     uint64_t end = cc_deadline_in(TRY_MS * UINT64_C(1000000));
     for (uint32_t i = 0; i < TRIES && !tool_interrupted() && (i < 10 || cc_now_ns() < end); i++) {
-        double share = (cc_backoff_random_(&random) - 0.5) / UINT32_MAX, wait = fmin(profile_quantile(t->profile, share), 2e7);
+        double share = (cc_backoff_random_(&random) - 0.5) / UINT32_MAX,
+               wait = fmin(profile_quantile(t->profile, share), 2e7);
         while (cc_load_relaxed(&t->waiting) != i + 1) cc_os_yield_();
         for (uint64_t send_at = cc_deadline_in((uint64_t)wait); cc_now_ns() < send_at;) cc_pause();
         uint64_t now = cc_now_ns();
@@ -336,7 +341,8 @@ static bool shown(uint32_t snoozes, uint32_t best)
 
 static void print_choices(const choice_t *choices, uint32_t best)
 {
-    static const char *const heads[] = { "<snooze_iters", ">spins for", ">caught", ">CPU a wait", ">late", ">late p99", ">cost", "<" };
+    static const char *const heads[] = { "<snooze_iters", ">spins for", ">caught", ">CPU a wait",
+                                         ">late",         ">late p99",  ">cost",   "<" };
     tool_table_t *table = tool_table(8, heads);
     for (uint32_t i = 0; i < CHOICES; i++) {
         const choice_t *c = &choices[i];
@@ -355,7 +361,9 @@ static void print_choices(const choice_t *choices, uint32_t best)
 
 static void print_tried(const tried_t *tried, int count, double weight)
 {
-    static const char *const heads[] = { "<tried with a channel", ">waits", ">CPU a wait", ">late", ">late p99", ">cost" };
+    static const char *const heads[] = {
+        "<tried with a channel", ">waits", ">CPU a wait", ">late", ">late p99", ">cost"
+    };
     tool_table_t *table = tool_table(6, heads);
     for (int i = 0; i < count; i++) {
         tool_cell(table, "%s%s", tried[i].name, i == 0 ? ", recommended" : "");
@@ -372,8 +380,8 @@ static void print_snippet(const machine_t *m, const cc_costs_t *costs, const cha
 {
     printf("%s/* %s, on %s, %d usable CPU%s; concede %s */%s\n", tool_dim(), command, m->cpu, m->usable,
            m->usable == 1 ? "" : "s", CC_VERSION_STRING, tool_plain());
-    printf("cc_costs_t costs = { %u, %u, %u, %u }; /* pause_ps, yield_ns, wake_ns, cpus */\n", (unsigned)costs->pause_ps,
-           (unsigned)costs->yield_ns, (unsigned)costs->wake_ns, (unsigned)costs->cpus);
+    printf("cc_costs_t costs = { %u, %u, %u, %u }; /* pause_ps, yield_ns, wake_ns, cpus */\n",
+           (unsigned)costs->pause_ps, (unsigned)costs->yield_ns, (unsigned)costs->wake_ns, (unsigned)costs->cpus);
     printf("cc_costs_set(&costs);                  /* once, before the first wait */\n");
     printf("cc_channel_options_t options = { 1024, 8, CC_CHANNEL_MPMC, %s }; /* capacity and message_size: yours */\n",
            chosen ? snoozes_text(best) : "CC_SNOOZE_ADAPTIVE");
@@ -390,13 +398,16 @@ static void print_reason(const prices_t *prices, const profile_t *p, const choic
     char text[768];
     double even = break_even(prices, weight), median = profile_quantile(p, 0.5);
     if (c->snoozes == 0)
-        snprintf(text, sizeof text, "Why: half of the waits are longer than %s, and spinning pays only up to about %s here. "
-                 "Spinning first would catch too few of them to be worth its CPU time.", tool_duration(median), tool_duration(even));
+        snprintf(text, sizeof text,
+                 "Why: half of the waits are longer than %s, and spinning pays only up to about %s here. "
+                 "Spinning first would catch too few of them to be worth its CPU time.",
+                 tool_duration(median), tool_duration(even));
     else
-        snprintf(text, sizeof text, "Why: spinning pays for waits of up to about %s here. %u snooze%s last%s %s and catch%s %.0f %% of "
-                 "the waits; more of it would not gain more than it costs.", tool_duration(even), (unsigned)c->snoozes,
-                 c->snoozes == 1 ? "" : "s", c->snoozes == 1 ? "s" : "", tool_duration(c->spin), c->snoozes == 1 ? "es" : "",
-                 100 * c->caught);
+        snprintf(text, sizeof text,
+                 "Why: spinning pays for waits of up to about %s here. %u snooze%s last%s %s and catch%s %.0f %% of "
+                 "the waits; more of it would not gain more than it costs.",
+                 tool_duration(even), (unsigned)c->snoozes, c->snoozes == 1 ? "" : "s", c->snoozes == 1 ? "s" : "",
+                 tool_duration(c->spin), c->snoozes == 1 ? "es" : "", 100 * c->caught);
     tool_wrap(stdout, 0, text);
 }
 
@@ -420,7 +431,8 @@ static int try_all(const machine_t *m, const profile_t *p, uint32_t best, tried_
 /* With no profile: what each length of a wait asks for. */
 static void print_lengths(const prices_t *prices, double weight)
 {
-    static const char *const heads[] = { "<a wait of", ">best snooze_iters", ">CPU", ">late", ">CPU asleep", ">late asleep" };
+    static const char *const heads[] = { "<a wait of", ">best snooze_iters", ">CPU",
+                                         ">late",      ">CPU asleep",        ">late asleep" };
     static const double lengths[] = { 1e2, 3e2, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 1e7 };
     tool_table_t *table = tool_table(6, heads);
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
@@ -439,7 +451,8 @@ static void print_lengths(const prices_t *prices, double weight)
 }
 
 static void print_json(const machine_t *m, const prices_t *prices, const cc_costs_t *costs, const profile_t *p,
-                       const choice_t *choices, bool chosen, uint32_t best, double weight, const tried_t *tried, int tried_count)
+                       const choice_t *choices, bool chosen, uint32_t best, double weight, const tried_t *tried,
+                       int tried_count)
 {
     json_writer_t w = { .out = stdout };
     json_open(&w, NULL, '{');
@@ -512,20 +525,28 @@ static int run(int argc, char **argv)
     char command[256];
     tool_command_line(argc, argv, command, sizeof command);
     for (int c; (c = tool_next(&args)) != TOOL_END;) {
-        if (c == TOOL_WORD) tool_usage_error(&concede_tune, "unexpected argument '%s'; waits go after --wait", args.value);
-        if ((c == WAIT || c == WAITS_FILE) && profile.count) tool_usage_error(&concede_tune, "one --wait or --file, not more");
-        if (c == WAIT) parse_waits(&profile, args.value);
-        else if (c == WAITS_FILE) read_waits(&profile, args.value);
+        if (c == TOOL_WORD)
+            tool_usage_error(&concede_tune, "unexpected argument '%s'; waits go after --wait", args.value);
+        if ((c == WAIT || c == WAITS_FILE) && profile.count)
+            tool_usage_error(&concede_tune, "one --wait or --file, not more");
+        if (c == WAIT)
+            parse_waits(&profile, args.value);
+        else if (c == WAITS_FILE)
+            read_waits(&profile, args.value);
         else if (c == PREFER) {
-            if (!strcmp(args.value, "latency")) weight = 0.1;
-            else if (!strcmp(args.value, "balance")) weight = 1;
-            else if (!strcmp(args.value, "cpu")) weight = 10;
+            if (!strcmp(args.value, "latency"))
+                weight = 0.1;
+            else if (!strcmp(args.value, "balance"))
+                weight = 1;
+            else if (!strcmp(args.value, "cpu"))
+                weight = 10;
             else {
                 const char *closest = tool_closest(args.value, preferences);
                 tool_usage_error(&concede_tune, "--prefer is latency, balance or cpu, not '%s'%s%s%s", args.value,
                                  closest ? "; did you mean " : "", closest ? closest : "", closest ? "?" : "");
             }
-        } else json = true;
+        } else
+            json = true;
     }
     if (profile.count) qsort(profile.points, profile.count, sizeof profile.points[0], by_length);
 
@@ -534,10 +555,13 @@ static int run(int argc, char **argv)
     machine_measure(&machine);
     if (m->cost[MACHINE_ROUND_TRIP].samples == 0) return 0; /* Ctrl-C before there is anything to say */
     prices_t prices = {
-        .pause = m->cost[MACHINE_PAUSE].median, .yield = m->cost[MACHINE_YIELD].median,
+        .pause = m->cost[MACHINE_PAUSE].median,
+        .yield = m->cost[MACHINE_YIELD].median,
         .line = m->cost[MACHINE_LINE].samples ? m->cost[MACHINE_LINE].median : 0,
-        .wake = m->cost[MACHINE_WAKE].median, .wake_call = m->cost[MACHINE_WAKE_CALL].median,
-        .sleep_cpu = m->cost[MACHINE_SLEEP_CPU].median, .can_spin = m->usable > 1,
+        .wake = m->cost[MACHINE_WAKE].median,
+        .wake_call = m->cost[MACHINE_WAKE_CALL].median,
+        .sleep_cpu = m->cost[MACHINE_SLEEP_CPU].median,
+        .can_spin = m->usable > 1,
     };
     cc_costs_t costs = { whole(prices.pause * 1000), whole(prices.yield), whole(prices.wake), (uint32_t)m->usable };
     bool choosing = profile.count && prices.can_spin;
@@ -551,8 +575,10 @@ static int run(int argc, char **argv)
     }
 
     char text[512];
-    int used = snprintf(text, sizeof text, "Park and unpark, there and back: %s (%s .. %s). A wake-up arrives after %s; it costs "
-                        "the waker %s and the sleeper %s of CPU time.", tool_duration(m->cost[MACHINE_ROUND_TRIP].median),
+    int used = snprintf(text, sizeof text,
+                        "Park and unpark, there and back: %s (%s .. %s). A wake-up arrives after %s; it costs "
+                        "the waker %s and the sleeper %s of CPU time.",
+                        tool_duration(m->cost[MACHINE_ROUND_TRIP].median),
                         tool_duration(m->cost[MACHINE_ROUND_TRIP].low), tool_duration(m->cost[MACHINE_ROUND_TRIP].high),
                         tool_duration(prices.wake), tool_duration(prices.wake_call), tool_duration(prices.sleep_cpu));
     if (prices.can_spin)
@@ -561,8 +587,9 @@ static int run(int argc, char **argv)
     tool_wrap(stdout, 0, text);
     putchar('\n');
     if (profile.count) {
-        snprintf(text, sizeof text, "Waits: median %s, 99 %% below %s, longest %s.", tool_duration(profile_quantile(&profile, 0.5)),
-                 tool_duration(profile_quantile(&profile, 0.99)), tool_duration(profile.points[profile.count - 1].ns));
+        snprintf(text, sizeof text, "Waits: median %s, 99 %% below %s, longest %s.",
+                 tool_duration(profile_quantile(&profile, 0.5)), tool_duration(profile_quantile(&profile, 0.99)),
+                 tool_duration(profile.points[profile.count - 1].ns));
         tool_wrap(stdout, 0, text);
         putchar('\n');
     }
@@ -573,8 +600,9 @@ static int run(int argc, char **argv)
         putchar('\n');
         print_reason(&prices, &profile, &choices[best], weight);
     } else if (!prices.can_spin) {
-        tool_wrap(stdout, 0, "Why: there is one usable CPU. What is waited for happens only after the waiter gave the CPU away, "
-                             "so no time spent spinning helps; the default yields and sleeps there by itself.");
+        tool_wrap(stdout, 0,
+                  "Why: there is one usable CPU. What is waited for happens only after the waiter gave the CPU away, "
+                  "so no time spent spinning helps; the default yields and sleeps there by itself.");
     } else {
         print_lengths(&prices, weight);
         putchar('\n');
@@ -587,10 +615,13 @@ static int run(int argc, char **argv)
 }
 
 const tool_command_t concede_tune = {
-    "tune", "[OPTION]...",
+    "tune",
+    "[OPTION]...",
     "Recommend how long to spin before sleeping, as a C snippet.",
-    "Measures what sleeping and waking cost here, and predicts for each number of snoozes what a wait costs: CPU time of "
-    "waiter and waker, and how late the waiter goes on; a few choices are tried with a channel. The cost is the lateness plus the CPU time, weighed by --prefer; the "
+    "Measures what sleeping and waking cost here, and predicts for each number of snoozes what a wait costs: CPU time "
+    "of "
+    "waiter and waker, and how late the waiter goes on; a few choices are tried with a channel. The cost is the "
+    "lateness plus the CPU time, weighed by --prefer; the "
     "least spinning within 1 % of the best is recommended.\n\n"
     "WAIT is one of\n"
     "  3us               always so long\n"
@@ -598,5 +629,6 @@ const tool_command_t concede_tune = {
     "  exp:20us          exponential, with this mean\n"
     "  90%:2us,10%:1ms   a mix of these\n"
     "A time is a number and ns, us, ms or s; without a unit it is ns.",
-    options, run,
+    options,
+    run,
 };

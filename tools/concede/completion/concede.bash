@@ -1,11 +1,12 @@
-# Completion of concede(1) for bash. What there is to complete is read from the program's own help, so it is always right.
+# Completion of concede(1) for bash. What there is to complete is read from the program's own help: it is always right.
 
 _concede_help() {
     COLUMNS=500 "$1" ${2:+"$2"} --help 2>/dev/null
 }
 
 _concede() {
-    local program=${COMP_WORDS[0]} current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command= words= value=
+    local program=${COMP_WORDS[0]} current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+    local command= words= value=
     local IFS=$' \t\n'
     COMPREPLY=()
     # "--option=val" arrives as three words.
@@ -21,7 +22,8 @@ _concede() {
         words="$(_concede_help "$program" | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p') --help --version"
     else
         if [[ $previous == -* ]]; then # does it take a value?
-            value=$(_concede_help "$program" "$command" | sed -n "s/^  \(-., \)\{0,1\} *\(--[a-z-]*\) \([A-Z][^ ]*\) .*/\1\2 \3/p" |
+            value=$(_concede_help "$program" "$command" |
+                sed -n "s/^  \(-., \)\{0,1\} *\(--[a-z-]*\) \([A-Z][^ ]*\) .*/\1\2 \3/p" |
                 sed -n "s/^\(.*, \)\{0,1\}$previous \(.*\)/\2/p; s/^$previous, --[a-z-]* \(.*\)/\1/p")
         fi
         case $value in

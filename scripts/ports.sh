@@ -51,6 +51,15 @@ export WINEPREFIX="$PWD/build/wine" WINEDEBUG=-all
 /usr/lib/wine/wine64 wineboot >/dev/null 2>&1
 port windows "Windows x86-64" x86_64-w64-mingw32-gcc-posix Wine 10 -DCMAKE_SYSTEM_NAME=Windows \
     -DCMAKE_CROSSCOMPILING_EMULATOR=/usr/lib/wine/wine64
+# The tests link the static library; a program on the DLL shows that it exports what a user needs.
+if x86_64-w64-mingw32-gcc-posix -std=c11 -O2 -DCC_SHARED -Iinclude tests/consumers/program.c \
+    build/port-windows/libconcede.dll.a -o build/port-windows/program.exe &&
+    /usr/lib/wine/wine64 build/port-windows/program.exe; then
+    passed=$((passed + 1))
+else
+    failed=$((failed + 1))
+    say "the program on the DLL does not work"
+fi
 /usr/lib/wine/wineserver64 -k >/dev/null 2>&1
 
 # The rest is compiled against stubs of the systems' interfaces (tests/compile/systems.py).

@@ -42,7 +42,8 @@ typedef struct test_case {
     struct test_case *next;
 } test_case;
 
-static test_case *test_first, **test_last = &test_first;
+static test_case *test_first;
+__attribute__((unused)) static test_case **test_last = &test_first;
 static const char *test_name = "(start)";
 static int test_passed, test_failed;
 static int test_bad_checks; /* of the running test; atomic */

@@ -29,14 +29,14 @@ typedef struct ping_pong {
 static uint64_t await_turn(stress_thread *t, ping_pong *p, int side, uint64_t turn)
 {
     cc_event_t *event = &p->side[side].event;
-    if (stress_random(t, 8) > 0) { /* stays awake */
-        cc_backoff_t backoff = {1, 1, 1, 0, 1000};
+    if (stress_random(t, 16) > 0) { /* stays awake */
+        cc_backoff_t backoff = {1, 1, 1, 0, 10};
         uint64_t now;
         while ((now = cc_load_acquire(&p->side[side].turn)) < turn && !cc_backoff_is_completed(&backoff))
             if (stress_random(t, 1000) == 0) cc_backoff_snooze(&backoff);
         if (now >= turn) return now;
     }
-    for (uint32_t delay = stress_random(t, 400); delay > 0; delay--) CC_COMPILER_BARRIER_();
+    for (uint32_t delay = stress_random(t, 3000); delay > 0; delay--) CC_COMPILER_BARRIER_();
     for (;;) {
         uint64_t now;
         uint32_t key = cc_event_listen(event);
@@ -65,6 +65,7 @@ static void hand_over(ping_pong *p, int side, uint64_t turn)
 static void ping_pong_body(stress_thread *t, void *shared)
 {
     ping_pong *p = (ping_pong *)shared;
+    stress_on_cpu(t->index);
     for (uint64_t turn = 1;; turn++) {
         bool first = t->index == 0;
         if (first) {
@@ -98,6 +99,7 @@ TEST(a_missing_fence_loses_a_wake_up_and_is_noticed)
 {
     static const uint32_t modes[] = {CC_FENCE_SYMMETRIC_, CC_FENCE_ASYMMETRIC_};
     bool certain = !STRESS_SANITIZED && test_effort(100) >= 100 && cc_costs()->cpus > 1;
+    stress_use_cpus(cc_costs()->cpus);
     for (int i = 0; i < 2; i++) {
         cc_fence_mode_ = modes[i];
         uint64_t start = cc_now_ns(), lost = lost_in_ping_pong(certain ? 20000 : 500);

@@ -138,24 +138,41 @@ __attribute__((unused)) static inline uint64_t stress_deadline(uint64_t ms)
     return cc_deadline_in(test_effort(ms) * 1000000);
 }
 
+#if defined(__linux__)
+/* The CPUs that this process started with, from the one numbered `first` on, `count` of them. */
+static inline void stress_pin(uint32_t first, uint32_t count)
+{
+    static cpu_set_t all; /* set by main, before there are other threads */
+    cpu_set_t some;
+    uint32_t number = 0;
+    if (CPU_COUNT(&all) == 0) sched_getaffinity(0, sizeof all, &all);
+    CPU_ZERO(&some);
+    for (size_t i = 0; i < CPU_SETSIZE; i++) {
+        if (!CPU_ISSET(i, &all)) continue;
+        if (number >= first && number < first + count) CPU_SET(i, &some);
+        number++;
+    }
+    if (CPU_COUNT(&some) > 0) sched_setaffinity(0, sizeof some, &some);
+}
+#else
+static inline void stress_pin(uint32_t first, uint32_t count)
+{
+    (void)first, (void)count;
+}
+#endif
+
 static inline void stress_use_cpus(uint32_t cpus)
 {
     cc_costs_t costs = *cc_costs();
     costs.cpus = cpus;
     cc_costs_set(&costs);
-#if defined(__linux__)
-    static cpu_set_t all;
-    cpu_set_t some;
-    uint32_t chosen = 0;
-    if (CPU_COUNT(&all) == 0) sched_getaffinity(0, sizeof all, &all);
-    CPU_ZERO(&some);
-    for (size_t i = 0; i < CPU_SETSIZE && chosen < cpus; i++) {
-        if (!CPU_ISSET(i, &all)) continue;
-        CPU_SET(i, &some);
-        chosen++;
-    }
-    sched_setaffinity(0, sizeof some, &some);
-#endif
+    stress_pin(0, cpus);
+}
+
+/* This thread keeps to one of the CPUs in use, so that two threads really run at the same time. */
+__attribute__((unused)) static inline void stress_on_cpu(int number)
+{
+    stress_pin((uint32_t)number % cc_costs()->cpus, 1);
 }
 
 /* Runs the scenario on one CPU and on two, each with membarrier (where there is one) and with full fences. */

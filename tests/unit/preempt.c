@@ -6,6 +6,8 @@
  * below must be noticed by the same tests. */
 #include "harness.h"
 #include "fake_os.h"
+
+#if !defined(_WIN32)
 #include <concede/atomic.h>
 #include <sys/wait.h>
 
@@ -652,3 +654,4 @@ TEST(a_broken_channel_is_noticed)
 {
     for_all_channels(broken);
 }
+#endif

@@ -1,0 +1,157 @@
+/* No system call where nobody sleeps, counted by strace on a real run. Each case runs this program once more under strace,
+ * with few rounds and with many: the calls must not grow with the rounds. Skipped where strace or ptrace is not to be had. */
+#include "harness.h"
+#include <concede/concede.h>
+
+#if defined(__linux__)
+
+/* How often a child that runs the same test for `rounds` rounds called what can wait, wake, yield or fence. -1: no strace. */
+static long count_calls(uint64_t rounds)
+{
+    char command[1024], self[512], line[256], path[] = "/tmp/concede-strace-XXXXXX";
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    int file = mkstemp(path);
+    long calls = 0, in_table = 0;
+    REQUIRE(length > 0 && file >= 0);
+    self[length] = 0;
+    snprintf(command, sizeof command,
+             "SYSCALLS_ROUNDS=%llu strace -f -c -o %s -e trace=futex,membarrier,sched_yield '%s' %s >/dev/null 2>&1",
+             (unsigned long long)rounds, path, self, test_name);
+    bool good = system(command) == 0;
+    FILE *table = fdopen(file, "r");
+    REQUIRE(table != NULL);
+    while (fgets(line, sizeof line, table) != NULL) { /* "% time  seconds  usecs/call  calls  [errors]  syscall" */
+        double share, seconds;
+        long each, count;
+        if (strstr(line, "total") != NULL) in_table = 1;
+        else if (sscanf(line, "%lf %lf %ld %ld", &share, &seconds, &each, &count) == 4) calls += count, in_table = 1;
+    }
+    fclose(table);
+    unlink(path);
+    return good && (in_table || calls == 0) ? calls : -1;
+}
+
+/* In the child: how many rounds. 0: this is the parent. */
+static uint64_t rounds_to_run(void)
+{
+    const char *rounds = getenv("SYSCALLS_ROUNDS");
+    return rounds != NULL ? strtoull(rounds, NULL, 10) : 0;
+}
+
+/* strace sees calls at all: a yield each round. */
+static bool strace_works(void)
+{
+    long calls = count_calls(1000);
+    if (calls < 0) printf("skip: %s: strace cannot be had\n", test_name);
+    return calls >= 0;
+}
+
+static void calls_do_not_grow(uint64_t many, uint64_t per_round_allowed)
+{
+    long few_calls = count_calls(10), many_calls = count_calls(many);
+    if (few_calls < 0 || many_calls < 0) return;
+    uint64_t grown = many_calls > few_calls ? (uint64_t)(many_calls - few_calls) : 0;
+    if (!CHECK(grown <= (per_round_allowed ? many / per_round_allowed : 0)))
+        printf("  %ld calls in 10 rounds, %ld in %llu\n", few_calls, many_calls, (unsigned long long)many);
+}
+
+TEST(strace_counts)
+{
+    uint64_t rounds = rounds_to_run();
+    if (rounds == 0) {
+        if (strace_works()) CHECK(count_calls(1000) >= 1000);
+        return;
+    }
+    for (; rounds > 0; rounds--) cc_os_yield_();
+}
+
+TEST(unpark_with_nobody_parked_makes_no_call)
+{
+    uint64_t rounds = rounds_to_run();
+    if (rounds == 0) {
+        calls_do_not_grow(100000, 0);
+        return;
+    }
+    for (cc_parker_t parker = CC_PARKER_INIT; rounds > 0; rounds--) {
+        cc_parker_unpark(&parker);
+        if (rounds % 2) cc_parker_park(&parker);
+    }
+}
+
+TEST(notify_with_nobody_listening_makes_no_call)
+{
+    uint64_t rounds = rounds_to_run();
+    if (rounds == 0) {
+        calls_do_not_grow(100000, 0);
+        return;
+    }
+    cc_event_t event = CC_EVENT_INIT;
+    for (int phase = 0; phase < 2; phase++) {
+        for (uint64_t i = 0; i < rounds; i++) {
+            cc_event_notify_one(&event);
+            cc_event_notify_all(&event);
+            CC_EVENT_AWAIT(&event, true);
+        }
+        cc_event_listen(&event); /* and again once membarrier is in use */
+        cc_event_cancel(&event);
+    }
+}
+
+TEST(an_uncontended_lock_makes_no_call)
+{
+    uint64_t rounds = rounds_to_run();
+    if (rounds == 0) {
+        calls_do_not_grow(100000, 0);
+        return;
+    }
+    for (cc_lock_t lock = CC_LOCK_INIT; rounds > 0; rounds--) {
+        cc_lock_acquire(&lock);
+        cc_lock_release(&lock);
+    }
+}
+
+/* One thread fills and empties the channel; nobody sleeps, so nobody is woken. */
+TEST(a_channel_where_nobody_sleeps_makes_no_call)
+{
+    uint64_t rounds = rounds_to_run();
+    if (rounds == 0) {
+        calls_do_not_grow(100000, 0);
+        return;
+    }
+    for (uint32_t kind = CC_CHANNEL_MPMC; kind <= CC_CHANNEL_SPSC; kind++) {
+        cc_channel_options_t options = {8, sizeof(uint64_t), kind, CC_SNOOZE_ADAPTIVE};
+        cc_channel_t *channel;
+        REQUIRE(cc_channel_create(&channel, &options) == 0);
+        for (uint64_t i = 0, m; i < rounds; i++) {
+            CHECK_EQ(cc_channel_send(channel, &i), 0);
+            CHECK_EQ(cc_channel_recv(channel, &m), 0);
+        }
+        cc_channel_destroy(channel);
+    }
+}
+
+/* Two threads that both are busy. If one loses its CPU the other may sleep: so a few calls, but far fewer than messages. */
+static cc_channel_t *busy;
+
+static void busy_body(int index, void *shared)
+{
+    uint64_t rounds = *(uint64_t *)shared, m;
+    for (uint64_t i = 0; i < rounds; i++) {
+        if (index == 0) CHECK_EQ(cc_channel_send(busy, &i), 0);
+        else CHECK_EQ(cc_channel_recv(busy, &m), 0);
+    }
+}
+
+TEST(a_busy_pair_makes_hardly_any_call)
+{
+    uint64_t rounds = rounds_to_run();
+    if (rounds == 0) {
+        if (cc_costs()->cpus > 1) calls_do_not_grow(2000000, 100);
+        return;
+    }
+    cc_channel_options_t options = {1024, sizeof(uint64_t), CC_CHANNEL_SPSC, CC_SNOOZE_ADAPTIVE};
+    REQUIRE(cc_channel_create(&busy, &options) == 0);
+    test_threads(2, busy_body, &rounds);
+    cc_channel_destroy(busy);
+}
+#endif

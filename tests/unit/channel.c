@@ -29,12 +29,13 @@ static void set_up(size_t capacity, size_t size, uint32_t kind, uint32_t snooze,
     cc_costs_set(&costs);
     cc_fence_mode_ = CC_FENCE_UNKNOWN_;
     REQUIRE(cc_channel_create(&ch, &options) == 0);
+    fake_forget(); /* making it may ask which fence there is */
 }
 
 static void tear_down(void)
 {
-    CHECK_EQ(ch->senders.event.waiters, 0);
-    CHECK_EQ(ch->receivers.event.waiters, 0);
+    CHECK_EQ(ch->senders.event.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
+    CHECK_EQ(ch->receivers.event.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
     cc_channel_destroy(ch);
     ch = NULL;
 }
@@ -697,7 +698,7 @@ TEST(adaptive_spins_longer_while_that_pays_but_no_longer_than_sleeping_costs)
             CHECK_EQ(fake.waits, 0);
         }
         CHECK(ch->receiver.pauses > before);
-        CHECK_EQ(ch->receiver.pauses, 30000 / 40); /* wake_ns over pause_ps: the break-even point */
+        CHECK_EQ(ch->receiver.pauses, 30000 / 2 / 40); /* half of wake_ns, in pauses: the break-even point */
         tear_down();
     }
 }
@@ -715,9 +716,10 @@ TEST(adaptive_learns_from_how_long_it_slept)
     {
         set_up_counting(2, kind, CC_SNOOZE_ADAPTIVE);
         fake.asleep = send_after_a_sleep;
-        sleep_takes = 10000; /* less than a wake-up costs: spinning on would have paid */
-        for (int i = 0; i < 5; i++) CHECK_EQ(recv_counting(CC_FOREVER), 0);
-        CHECK_EQ(ch->receiver.pauses, 30000 / 40);
+        sleep_takes = 1000; /* less than a wake-up costs: spinning on would have paid */
+        CHECK_EQ(recv_counting(CC_FOREVER), 0);
+        CHECK(ch->receiver.pauses > 127);
+        CHECK(ch->receiver.pauses <= 30000 / 2 / 40);
         sleep_takes = 1000000;
         for (int i = 0; i < 15; i++) CHECK_EQ(recv_counting(CC_FOREVER), 0);
         CHECK_EQ(ch->receiver.pauses, 0);

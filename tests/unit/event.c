@@ -25,7 +25,7 @@ static uint32_t listening(void)
 
 static uint32_t claims(void)
 {
-    return event.waiters / CC_EVENT_CLAIM_;
+    return (event.waiters & CC_EVENT_CLAIMS_) / CC_EVENT_CLAIM_;
 }
 
 static void notify_one(void)
@@ -382,6 +382,76 @@ TEST(notify_between_announcement_and_look_ends_the_wait)
     CHECK(cc_event_wait_until(&event, key, CC_FOREVER));
     CHECK_EQ(fake.waits, 0);
     CHECK_EQ(event.waiters, 0);
+}
+
+/* One full wait, asleep, ended by a notify. */
+static void sleep_once(void)
+{
+    void (*asleep)(void) = fake.asleep;
+    fake.asleep = notify_one;
+    CHECK(cc_event_wait_until(&event, cc_event_listen(&event), CC_FOREVER));
+    fake.asleep = asleep;
+}
+
+#define FENCED_BITS (CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_)
+
+static uint32_t bits_in_fence;
+static void note_bits(void)
+{
+    bits_in_fence = event.waiters & FENCED_BITS;
+}
+
+TEST(where_waiters_mostly_sleep_the_notifier_takes_the_fence)
+{
+    set_up();
+    fake.on_membarrier = note_bits;
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ(event.waiters, 0);
+        sleep_once();
+    }
+    CHECK_EQ(event.waiters, FENCED_BITS);
+    CHECK_EQ(fake.membarriers, 5); /* one for each sleep, and one between the two bits: */
+    CHECK_EQ(bits_in_fence, CC_EVENT_FENCED_); /* all know that they have to fence before anybody relies on it */
+    fake_forget();
+    for (int i = 0; i < 10; i++) sleep_once();
+    CHECK_EQ(fake.membarriers, 0); /* and the sleeper interrupts nobody any more */
+    CHECK_EQ(event.waiters, FENCED_BITS);
+}
+
+TEST(a_notifier_that_finds_nobody_goes_back_to_the_light_fence)
+{
+    for (int i = 0; i < 2; i++) {
+        set_up();
+        for (int sleeps = 0; sleeps < 4; sleeps++) sleep_once();
+        fake_forget();
+        notify[i]();
+        CHECK_EQ(fake.wakes + fake.waits + fake.membarriers, 0);
+        CHECK_EQ(event.waiters, 0);
+        cc_event_listen(&event);
+        CHECK_EQ(fake.membarriers, 1);
+        cc_event_cancel(&event);
+        for (int sleeps = 0; sleeps < 3; sleeps++) sleep_once(); /* and it counts from the start */
+        CHECK_EQ(event.waiters, 0);
+    }
+}
+
+TEST(who_sleeps_is_found_whoever_takes_the_fence)
+{
+    static const uint32_t bits[] = {0, CC_EVENT_FENCED_, FENCED_BITS};
+    for (size_t i = 0; i < 3; i++) {
+        for (int all = 0; all < 2; all++) {
+            set_up();
+            event.waiters = bits[i];
+            uint32_t keys[2] = {cc_event_listen(&event), cc_event_listen(&event)};
+            CHECK_EQ(fake.membarriers, bits[i] == FENCED_BITS ? 0 : 2);
+            notify[all]();
+            CHECK_EQ(listening(), all ? 0 : 1);
+            CHECK_EQ(claims(), all ? 2 : 1);
+            CHECK_EQ(fake.wakes, 1);
+            for (int n = 0; n < 2; n++) CHECK(cc_event_wait_until(&event, keys[n], CC_FOREVER));
+            CHECK_EQ(listening() + claims(), 0);
+        }
+    }
 }
 
 /* CC_EVENT_AWAIT: a condition that holds at a given look, and what had happened until each look. */

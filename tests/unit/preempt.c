@@ -25,13 +25,13 @@ static void act_now(void)
     acting = false;
 }
 
-/* Asleep: the other acts now if it has not yet; else it does what ends the wait. */
+/* Asleep: the other acts now if it has not yet; if that woke nobody, it does what ends the wait. */
 static void act_while_asleep(void)
 {
     if (acting) return;
-    if (!acted) {
-        act_now();
-    } else if (act_later) {
+    unsigned wakes = fake.wakes;
+    act_now();
+    if (fake.wakes == wakes && act_later) {
         acting = true;
         act_later();
         acting = false;
@@ -206,6 +206,7 @@ TEST(a_token_at_any_moment_of_a_park_is_taken_or_kept)
 /* ---- Event ------------------------------------------------------------------------------------------------------ */
 
 static cc_event_t event;
+static uint32_t event_bits, event_sleeps; /* to start with: who takes the fence, and how soon that changes */
 static uint32_t flag;
 static bool came;
 
@@ -213,6 +214,8 @@ static void event_begin(void)
 {
     memset(&event, 0, sizeof event);
     event.epoch = 5;
+    event.waiters = event_bits;
+    event.sleeps = event_sleeps;
     flag = 0;
     cc_fence_mode_ = CC_FENCE_UNKNOWN_;
 }
@@ -259,13 +262,66 @@ static void only_notify(void)
     cc_event_notify_one(&event);
 }
 
+static void notify_if_it_sleeps(void)
+{
+    if (fake.waits > 0) cc_event_notify_one(&event);
+}
+
+static void only_set(void)
+{
+    cc_store_release(&flag, 1);
+}
+
 static void it_came_and_nobody_is_counted(void)
 {
     CHECK(came || fake.now_ns >= 1000100000);
-    CHECK_EQ(event.waiters, 0);
+    CHECK_EQ(event.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
 }
 
-TEST(a_notify_at_any_moment_of_a_wait_is_not_lost)
+/* The other way round: this one notifies, and another announces itself, looks, and is about to sleep. */
+static bool sleeps_now;
+static uint32_t its_key;
+
+static void notify_one_waiter(void)
+{
+    sleeps_now = false;
+    set_and_notify_one();
+}
+
+static void notify_all_waiters(void)
+{
+    sleeps_now = false;
+    set_and_notify_all();
+}
+
+static void another_goes_to_sleep(void)
+{
+    its_key = cc_event_listen(&event);
+    if (cc_load_acquire(&flag)) cc_event_cancel(&event);
+    else sleeps_now = true;
+}
+
+static void the_other_is_notified(void)
+{
+    if (sleeps_now) CHECK(event.epoch != its_key);
+    if (sleeps_now) cc_event_wait(&event, its_key);
+    CHECK_EQ(event.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
+}
+
+/* One that waits for something else is notified, or is still there to be. */
+static void another_sleeps_for_something_else(void)
+{
+    its_key = cc_event_listen(&event);
+    sleeps_now = true;
+}
+
+static void the_next_notify_finds_it(void)
+{
+    if (event.epoch == its_key) cc_event_notify_one(&event);
+    the_other_is_notified();
+}
+
+static void a_notify_is_not_lost(void)
 {
     HOLDS(event_begin, await_flag, set_and_notify_one, it_came_and_nobody_is_counted);
     HOLDS(event_begin, await_flag, set_and_notify_all, it_came_and_nobody_is_counted);
@@ -275,9 +331,26 @@ TEST(a_notify_at_any_moment_of_a_wait_is_not_lost)
     /* a notify in vain does not make the next one miss */
     HOLDS(event_begin, await_flag, only_notify, it_came_and_nobody_is_counted, set_and_notify_one);
     HOLDS(event_begin, await_flag_by_hand, only_notify, it_came_and_nobody_is_counted, set_and_notify_one);
+    HOLDS(event_begin, await_flag_by_hand, only_set, it_came_and_nobody_is_counted, notify_if_it_sleeps);
+    HOLDS(event_begin, notify_one_waiter, another_goes_to_sleep, the_other_is_notified);
+    HOLDS(event_begin, notify_all_waiters, another_goes_to_sleep, the_other_is_notified);
+    HOLDS(event_begin, notify_one_waiter, another_sleeps_for_something_else, the_next_notify_finds_it);
+    HOLDS(event_begin, notify_all_waiters, another_sleeps_for_something_else, the_next_notify_finds_it);
     NOTICES(NO_WAKE, event_begin, await_flag_by_hand, set_and_notify_one, it_came_and_nobody_is_counted);
     NOTICES(NO_COMPARISON, event_begin, await_flag_by_hand, set_and_notify_one, it_came_and_nobody_is_counted);
     NOTICES(NO_LOOK_AGAIN, event_begin, await_flag_by_hand, set_and_notify_one, it_came_and_nobody_is_counted);
+}
+
+TEST(a_notify_at_any_moment_of_a_wait_is_not_lost)
+{
+    static const uint32_t bits[] = {0, CC_EVENT_FENCED_, CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_};
+    for (int i = 0; i < 3; i++) {
+        for (event_sleeps = 0; event_sleeps <= CC_EVENT_SLEEPS; event_sleeps += CC_EVENT_SLEEPS - 1) {
+            event_bits = bits[i];
+            a_notify_is_not_lost();
+        }
+    }
+    event_bits = event_sleeps = 0;
 }
 
 /* The other is also a waiter, that comes and goes: it must not take along what was meant for this one. */
@@ -576,8 +649,8 @@ static void other_receives_and_closes(void)
 /* Whatever was accepted is there: received by now, or received now; nobody is counted as waiting. */
 static void nothing_is_lost(void)
 {
-    CHECK_EQ(channel->senders.event.waiters, 0);
-    CHECK_EQ(channel->receivers.event.waiters, 0);
+    CHECK_EQ(channel->senders.event.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
+    CHECK_EQ(channel->receivers.event.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
     do take_in(cc_channel_try_recv);
     while (result == 0);
     CHECK_EQ(result, cc_channel_is_closed(channel) ? EPIPE : EAGAIN);

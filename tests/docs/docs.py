@@ -244,6 +244,12 @@ def link_leads_to_a_file(name):
 
 
 @case
+def every_example_is_in_the_readme():
+    text = (SOURCE / "README.md").read_text()
+    none(p.name for p in sorted(SOURCE.glob("examples/*.*")) if "(examples/%s)" % p.name not in text)
+
+
+@case
 def html_has_every_page_and_no_dead_link():
     tool("mandoc"), tool("lowdown")
     with tempfile.TemporaryDirectory() as folder:

@@ -304,7 +304,7 @@ typedef struct bench_report {
     bool hypervisor, interrupted;
     double clock_ghz, clock_overhead_ns, clock_step_ns, pause_ns, yield_ns, histogram_error;
     uint32_t peers;
-    struct { char name[32], version[48]; bool present; } peer[32];
+    struct { char name[32], version[96]; bool present; } peer[32];
     uint32_t runs;
     bench_run *run;
 } bench_report;

@@ -804,6 +804,9 @@ def bash_completes_commands_and_values():
     ):
         need(set(bash_completion(*words)) == {"latency", "balance", "cpu"}, "%s: %s" % (words, bash_completion(*words)))
     need(bash_completion("tune", "--wait", "") == [], "a wait cannot be known")
+    if HAS_BENCH:
+        need(set(bash_completion("bench", "--markdown", "")) == {"document", "tables"}, "the forms of a document")
+        need(set(bash_completion("bench", "")) >= {"cas", "lock", "park", "channel", "all"}, "the workloads")
     here = str(SOURCE / "tools/concede/main")
     need(bash_completion("report", "--from", here) == [here + ".c"], bash_completion("report", "--from", here))
 

@@ -34,6 +34,7 @@ _concede() {
         FILE) COMPREPLY=($(compgen -f -- "$current")) && return ;;
         WHAT) words="latency balance cpu" ;;
         HOW) words="spread none" ;;
+        FORM) words="document tables" ;;
         *) return ;;
         esac
     fi

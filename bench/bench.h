@@ -195,6 +195,11 @@ static inline bool bench_stopped(const bench_thread *t)
 /* Zeroed memory on a cache line of its own; free() it. Ends the program if there is none. */
 void *bench_alloc(size_t bytes);
 
+/* What goes through the channels. */
+typedef struct bench_message_8 { uint64_t value; } bench_message_8;
+typedef struct bench_message_64 { uint64_t value, rest[7]; } bench_message_64;
+typedef struct bench_message_256 { uint64_t value, rest[31]; } bench_message_256;
+
 /* For the loops' names: BENCH_NAME(SUBJECT, rate) is subject_rate. */
 #define BENCH_NAME_(a, b) a##_##b
 #define BENCH_NAME(a, b)  BENCH_NAME_(a, b)

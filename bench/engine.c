@@ -343,13 +343,13 @@ static bool pin_choose(const char *pin)
     if (sched_getaffinity(0, sizeof usable, &usable) != 0) return true;
     if (!pin || strcmp(pin, "spread") == 0) {
         for (int cpu = 0; cpu < CPU_SETSIZE && pin_count < 1024; cpu++)
-            if (CPU_ISSET(cpu, &usable)) pin_cpus[pin_count++] = cpu;
+            if (CPU_ISSET((size_t)cpu, &usable)) pin_cpus[pin_count++] = cpu;
         return true;
     }
     while (*pin && pin_count < 1024) {
         char *end;
         long cpu = strtol(pin, &end, 10);
-        if (end == pin || cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &usable) || (*end && *end != ',')) return false;
+        if (end == pin || cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, &usable) || (*end && *end != ',')) return false;
         pin_cpus[pin_count++] = (int)cpu;
         pin = *end ? end + 1 : end;
     }
@@ -361,7 +361,7 @@ void bench_pin(int cpu)
     cpu_set_t set;
     if (cpu < 0) return;
     CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
+    CPU_SET((size_t)cpu, &set);
     pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 #else
@@ -387,13 +387,13 @@ int bench_cpu(uint32_t i)
 /* ---- the line ------------------------------------------------------------------------------------------------------ */
 
 enum { LINE_TRIPS = 2000 };
-typedef struct line {
+typedef struct shared_line {
     CC_ALIGNED_(CC_CACHE_LINE) uint32_t word;
-} line;
+} shared_line;
 
 static void *line_answer(void *argument)
 {
-    line *l = argument;
+    shared_line *l = argument;
     bench_pin(bench_cpu(1));
     for (uint32_t n = 1; n < 2 * LINE_TRIPS; n += 2) {
         while (cc_load_acquire(&l->word) != n) {}
@@ -404,7 +404,7 @@ static void *line_answer(void *argument)
 
 static void *line_ask(void *argument)
 {
-    line *l = argument;
+    shared_line *l = argument;
     static double ns;
     double trips[LINE_TRIPS / 100];
     bench_pin(bench_cpu(0));
@@ -427,7 +427,7 @@ double bench_line_ns(void)
     void *ns = NULL;
     bench_time_start();
     if (cc_costs()->cpus < 2 || (bench_cpu(0) >= 0 && bench_cpu(0) == bench_cpu(1))) return -1;
-    line *l = bench_alloc(sizeof *l);
+    shared_line *l = bench_alloc(sizeof *l);
     bool asked = pthread_create(&ask, NULL, line_ask, l) == 0;
     if (asked && pthread_create(&answer, NULL, line_answer, l) == 0)
         pthread_join(answer, NULL);

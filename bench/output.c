@@ -1,6 +1,6 @@
 /* output.c: a report as JSON and back. The format is in bench.h. */
 #include "bench.h"
-#include "json.h"
+#include "../tools/concede/json.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,8 +229,12 @@ static bool read_run(const json_t *from, bench_run *run)
 bool bench_json_read(const char *path, bench_report *report, char *error, size_t error_size)
 {
     memset(report, 0, sizeof *report);
-    json_t *root = json_parse_file(path, error, error_size);
-    if (!root) return false;
+    char why[160];
+    json_t *root = json_parse_file(path, why, sizeof why);
+    if (!root) {
+        snprintf(error, error_size, "%s: %s", path, why);
+        return false;
+    }
     const json_t *runs = json_get(root, "runs");
     bool good = json_get_number(root, "concede_bench", 0) == 1 && runs && runs->type == JSON_ARRAY;
     if (good) {

@@ -20,9 +20,6 @@
 #include <string.h>
 #define BENCH_SIZES(subject) &subject##_8, &subject##_64, &subject##_256
 enum { BENCH_BURST = 64 };
-typedef struct bench_message_8 { uint64_t value; } bench_message_8;
-typedef struct bench_message_64 { uint64_t value, rest[7]; } bench_message_64;
-typedef struct bench_message_256 { uint64_t value, rest[31]; } bench_message_256;
 #endif
 
 #if !defined(SEND_LOCAL)

@@ -5,7 +5,9 @@
  *   park     cc_parker_t, and cc_event_t by CC_EVENT_AWAIT
  *   channel  the typed calls, as a program would use them; both kinds */
 #include "../bench.h"
+#include <concede/channel.h>
 #include <concede/event.h>
+#include <concede/lock.h>
 #include <concede/park.h>
 #include <concede/version.h>
 #include <sched.h>
@@ -27,30 +29,6 @@
 #define FLAGS      BENCH_OURS
 #define CAS_BEGIN  cc_backoff_t backoff = CC_BACKOFF_INIT;
 #define CAS_FAILED cc_backoff(&backoff);
-#include "../loops/cas.h"
-
-#define SUBJECT no_backoff
-#define NAME    "none"
-#define USES    "tries again at once"
-#define FLAGS   0
-#include "../loops/cas.h"
-
-#define SUBJECT    one_pause
-#define NAME       "one pause"
-#define USES       "cc_pause() after each failure"
-#define FLAGS      0
-#define CAS_FAILED cc_pause();
-#include "../loops/cas.h"
-
-/* What crossbeam's Backoff::spin does, in C: 2^step pauses, step 0 to 6, from 0 for each operation. */
-#define SUBJECT    crossbeam_spin
-#define NAME       "crossbeam spin"
-#define USES       "the idea of crossbeam's Backoff::spin in C: 1, 2, 4 ... 64 pauses, fresh for each operation"
-#define FLAGS      0
-#define CAS_BEGIN  uint32_t step = 0;
-#define CAS_FAILED                                          \
-    for (uint32_t i = 0; i < UINT32_C(1) << step; i++) cc_pause(); \
-    step += step < 6;
 #include "../loops/cas.h"
 
 static void *nothing_create(const bench_setting *setting)
@@ -120,9 +98,6 @@ static const bench_subject busy = { BENCH_CAS, 0, "yield, a busy thread", "again
 
 /* ---- lock ---------------------------------------------------------------------------------------------------------- */
 
-#if __has_include(<concede/lock.h>)
-#include <concede/lock.h>
-
 #define SUBJECT    concede_lock
 #define NAME       "concede"
 #define USES       "cc_lock_acquire, cc_lock_release"
@@ -139,19 +114,6 @@ static const bench_subject busy = { BENCH_CAS, 0, "yield, a busy thread", "again
 #define LOCK       cc_lock_t
 #define ACQUIRE(l) cc_lock_acquire_spin(l)
 #define RELEASE(l) cc_lock_release(l)
-#include "../loops/lock.h"
-#endif
-
-/* What people write themselves. */
-#define SUBJECT ttas
-#define NAME    "test-and-test-and-set"
-#define USES    "an exchange; while it is taken, reads and pauses"
-#define FLAGS   0
-#define LOCK    uint32_t
-#define ACQUIRE(l) \
-    while (cc_exchange_acquire(l, 1)) \
-        while (cc_load_relaxed(l)) cc_pause()
-#define RELEASE(l) cc_store_release(l, 0)
 #include "../loops/lock.h"
 
 /* ---- park ---------------------------------------------------------------------------------------------------------- */
@@ -214,42 +176,7 @@ typedef struct event_box {
     }
 #include "../loops/park.h"
 
-#define SUBJECT     spin_pausing
-#define NAME        "spin"
-#define USES        "a store; reads and pauses until it is there"
-#define FLAGS       BENCH_SPINS
-#define POST_BOX    uint32_t
-#define POST(b, n)  cc_store_release(b, n)
-#define AWAIT(b, n) while (!BENCH_POSTED(cc_load_acquire(b), n)) cc_pause()
-#include "../loops/park.h"
-
 /* ---- channel ------------------------------------------------------------------------------------------------------- */
-
-/* The floor: one line each way, written by one side and watched by the other. */
-typedef struct line_8 {
-    uint64_t value;
-} line_8;
-#define SUBJECT       bounced_line
-#define NAME          "one bounced line"
-#define USES          "the floor: a word on a line of its own each way; spins without a pause"
-#define FLAGS         BENCH_ONE_TO_ONE
-#define CHANNEL       line_8
-#define OPEN(c, n)    ((void)(c), (void)(n), MESSAGE_SIZE == 8)
-#define CLOSE(c)      ((void)(c))
-#define PINGPONG_ONLY
-#define SEND(c, m)    cc_store_release(&(c)->value, (m).value + 1)
-#define RECEIVE(c, m)                                                     \
-    do {                                                                  \
-        uint64_t seen;                                                    \
-        while ((seen = cc_load_acquire(&(c)->value)) == 0 || seen == last) {} \
-        last = seen;                                                      \
-        (m).value = seen - 1;                                             \
-    } while (0)
-#define RECEIVE_LOCAL(c) uint64_t last = 0;
-#include "../loops/channel.h"
-
-#if __has_include(<concede/channel.h>)
-#include <concede/channel.h>
 
 CC_CHANNEL_TYPED(typed_8, bench_message_8)
 CC_CHANNEL_TYPED(typed_64, bench_message_64)
@@ -264,7 +191,7 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
 #define TYPED(verb)      BENCH_NAME(BENCH_NAME(typed, MESSAGE_SIZE), verb)
 #define SUBJECT          concede_spsc
 #define NAME             "concede spsc"
-#define USES             "CC_CHANNEL_TYPED send and recv, CC_CHANNEL_SPSC"
+#define USES             "CC_CHANNEL_TYPED send and recv (bursts: send_many, recv_many), CC_CHANNEL_SPSC"
 #define FLAGS            (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP | BENCH_ONE_TO_ONE)
 #define CHANNEL          cc_channel_t *
 #define OPEN(c, n)       open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_SPSC)
@@ -273,8 +200,8 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
 #define RECEIVE_LOCAL(c) cc_channel_t *from = *(c);
 #define SEND(c, m)       (void)TYPED(send)(to, m)
 #define RECEIVE(c, m)    (void)TYPED(recv)(from, &(m))
-#define SEND_MANY(c, ms, n)    cc_channel_send_many(to, ms, n)
-#define RECEIVE_MANY(c, ms, n) cc_channel_recv_many(from, ms, n)
+#define SEND_MANY(c, ms, n)    TYPED(send_many)(to, ms, n)
+#define RECEIVE_MANY(c, ms, n) TYPED(recv_many)(from, ms, n)
 #include "../loops/channel.h"
 
 /* Single sends where the others send bursts, to see what a burst buys. */
@@ -294,7 +221,7 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
 
 #define SUBJECT          concede_mpmc
 #define NAME             "concede mpmc"
-#define USES             "CC_CHANNEL_TYPED send and recv, CC_CHANNEL_MPMC"
+#define USES             "CC_CHANNEL_TYPED send and recv (bursts: send_many, recv_many), CC_CHANNEL_MPMC"
 #define FLAGS            (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP)
 #define CHANNEL          cc_channel_t *
 #define OPEN(c, n)       open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_MPMC)
@@ -303,24 +230,17 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
 #define RECEIVE_LOCAL(c) cc_channel_t *from = *(c);
 #define SEND(c, m)       (void)TYPED(send)(to, m)
 #define RECEIVE(c, m)    (void)TYPED(recv)(from, &(m))
-#define SEND_MANY(c, ms, n)    cc_channel_send_many(to, ms, n)
-#define RECEIVE_MANY(c, ms, n) cc_channel_recv_many(from, ms, n)
+#define SEND_MANY(c, ms, n)    TYPED(send_many)(to, ms, n)
+#define RECEIVE_MANY(c, ms, n) TYPED(recv_many)(from, ms, n)
 #include "../loops/channel.h"
-#endif
 
 static const bench_subject *const subjects[] = {
-    &concede_kept, &concede_fresh, &no_backoff, &one_pause, &crossbeam_spin,
+    &concede_kept, &concede_fresh,
     &step_0, &step_1, &step_2, &step_3, &step_4, &step_5, &step_6, &step_7, &step_8, &step_9, &step_10,
     &alone, &yielder, &busy,
-#if __has_include(<concede/lock.h>)
     &concede_lock, &concede_lock_spin,
-#endif
-    &ttas,
-    &concede_parker, &concede_event, &concede_await, &spin_pausing,
-#if __has_include(<concede/channel.h>)
+    &concede_parker, &concede_event, &concede_await,
     BENCH_SIZES(concede_spsc), BENCH_SIZES(concede_single), BENCH_SIZES(concede_mpmc),
-#endif
-    BENCH_SIZES(bounced_line),
     NULL,
 };
 const bench_peer bench_peer_concede = { "concede", CC_VERSION_STRING, subjects };

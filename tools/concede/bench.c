@@ -24,7 +24,7 @@ static const tool_option_t options[] = {
     [QUICK] = { 'q', "quick", NULL, "in under 20 seconds: fewer thread counts, shorter slices, more noise" },
     [JSON] = { 0, "json", "FILE", "write the results as JSON (-: standard output, in place of the table)" },
     [CSV] = { 0, "csv", NULL, "print one line for each metric in place of the table" },
-    [MARKDOWN] = { 0, "markdown", "FORM", "print Markdown in place of the table: document, or tables (the short ones)" },
+    [MARKDOWN] = { 0, "markdown", "FORM", "print Markdown in place of the table: document, tables (short ones) or machine (where and when)" },
     [FROM] = { 0, "from", "FILE", "show the results of an earlier --json; measure nothing" },
     [COMPARE] = { 'c', "compare", "FILE", "show what changed since an earlier --json, and whether it is more than noise" },
     [LIST] = { 0, "list", NULL, "print the workloads' and implementations' names and exit" },
@@ -119,8 +119,9 @@ static void print_run(const bench_run *run)
     int columns = 1;
     uint32_t others[BENCH_METRICS], other_count = 0;
     describe_run(run, name, sizeof name);
-    printf("%s%s%s: ", tool_bold(), name, tool_plain());
-    tool_wrap(stdout, 0, run->title);
+    char title[sizeof name + sizeof run->title + 2];
+    snprintf(title, sizeof title, "%s: %s", name, run->title);
+    tool_wrap(stdout, 0, title);
 
     snprintf(metric_heads[0], sizeof *metric_heads, ">%s", bench_metrics[run->primary].title);
     snprintf(head_times, sizeof head_times, ">%s is", baseline);
@@ -242,8 +243,8 @@ static void markdown_run(const bench_run *run)
     bool ratios = run->results > 1 && ranks(run);
     describe_run(run, name, sizeof name);
     describe_noise(run, note, sizeof note);
-    printf("### %s\n\n%c%s.%s%s\n\n| | %s | +- |", name, run->title[0] - (run->title[0] >= 'a' ? 32 : 0), run->title + 1,
-           note[0] ? " " : "", note, bench_metrics[run->primary].title);
+    printf("### %s\n\n`concede bench %s`: %s.%s%s\n\n| | %s | +- |", name, run->workload, run->title, note[0] ? " " : "", note,
+           bench_metrics[run->primary].title);
     if (ratios) printf(" %s is | +- |", baseline);
     for (uint32_t m = 0; m < BENCH_METRICS; m++)
         if (m != run->primary && run->result[0].metrics[m].count) printf(" %s |", bench_metrics[m].title);
@@ -342,8 +343,7 @@ static void markdown_tables(const bench_report *report)
             for (uint32_t k = i; k < report->runs && count < 64 && strcmp(report->run[k].workload, run->workload) == 0; k++)
                 same[count++] = &report->run[k];
             if (count >= 2 && same[0]->setting.threads != same[1]->setting.threads && run->setting.senders == 0) {
-                printf("%c%s: %s by threads.\n\n", run->title[0] - (run->title[0] >= 'a' ? 32 : 0), run->title + 1,
-                       bench_metrics[run->primary].title);
+                printf("`%s`, %s: %s by threads.\n\n", run->workload, run->title, bench_metrics[run->primary].title);
                 markdown_columns(same, count, true);
             } else {
                 for (uint32_t k = 0; k < count && rest < 64; k++) together[rest++] = same[k];
@@ -351,11 +351,16 @@ static void markdown_tables(const bench_report *report)
         }
         if (rest > 0) markdown_columns(together, rest, false);
     }
-    char peers[512];
+}
+
+/* Where, when and how, in a paragraph. */
+static void markdown_machine(const bench_report *report)
+{
+    char text[1024], peers[512];
+    describe_machine(report, text, sizeof text);
     list_peers(report, true, peers, sizeof peers);
-    printf("Medians; the best in bold where it beats the next in three of four rounds. %s, %u CPUs%s, %s, %s, %s; %s.\n"
-           "%.10s, `%s`.\n", report->cpu, report->cpus, report->hypervisor ? " of a virtual machine" : "", report->system,
-           report->libc, report->compiler, peers, report->date, report->command);
+    printf("%s %s, %s; %s. Measured on %.10s by `%s`.\n", text, report->compiler, report->libc, peers, report->date,
+           report->command);
 }
 
 static void markdown_document(const bench_report *report)
@@ -607,8 +612,8 @@ static int run_bench(int argc, char **argv)
         case CSV: csv = true; break;
         case MARKDOWN:
             markdown = args.value;
-            if (strcmp(markdown, "document") != 0 && strcmp(markdown, "tables") != 0)
-                tool_usage_error(&concede_bench, "--markdown: '%s' is neither document nor tables", markdown);
+            if (strcmp(markdown, "document") != 0 && strcmp(markdown, "tables") != 0 && strcmp(markdown, "machine") != 0)
+                tool_usage_error(&concede_bench, "--markdown: '%s' is none of document, tables, machine", markdown);
             break;
         case LIST: print_list(); return 0;
         case SELF_TEST: measure.self_test = true; break;
@@ -650,6 +655,7 @@ static int run_bench(int argc, char **argv)
     else if (json && out == stdout) {}
     else if (csv) print_csv(&report);
     else if (markdown && strcmp(markdown, "tables") == 0) markdown_tables(&report);
+    else if (markdown && strcmp(markdown, "machine") == 0) markdown_machine(&report);
     else if (markdown) markdown_document(&report);
     else if (!compare) print_report(&report);
     if (compare) {

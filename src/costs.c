@@ -117,10 +117,11 @@ void cc_costs_woken_(uint64_t ns)
  * seldom, because asking takes as long as some ten yields. */
 enum { ASK_AGAIN_AFTER = 1024 };
 
+static uint32_t asked_;
+
 static CC_COLD_ bool ask_again_(void)
 {
-    static uint32_t asked;
-    if ((cc_fetch_add_relaxed(&asked, 1) + 1) % ASK_AGAIN_AFTER != 0 || cc_load_relaxed(&is_set_)) return false; /* relaxed: a count */
+    if ((cc_fetch_add_relaxed(&asked_, 1) + 1) % ASK_AGAIN_AFTER != 0 || cc_load_relaxed(&is_set_)) return false; /* relaxed: a count */
     uint32_t cpus = cc_os_cpus_();
     if (cpus > 1) cc_store_relaxed(&costs_.cpus, cpus); /* relaxed: a number on its own */
     return cpus > 1;

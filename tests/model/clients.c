@@ -6,6 +6,11 @@
 #define CC_EVENT_SPIN_NS 0
 #define CC_EVENT_YIELDS  0
 #define CC_LOCK_SPIN_NS  0
+/* Sleeps after which an event makes its notifiers fence: set by each setup. */
+#define CC_EVENT_SLEEPS  sleeps_until_fenced
+#include <stdint.h>
+static uint32_t sleeps_until_fenced;
+
 
 #include <string.h>
 
@@ -23,6 +28,8 @@ static void common_setup(uint32_t cpus)
 {
     cc_costs_t costs = {1000, 1, 1, cpus};
     cc_costs_set(&costs);
+    sleeps_until_fenced = UINT32_MAX;
+    model_statistic(&asked_);   /* one CPU is an answer to ask again for, but not where cc_costs_set() gave it */
     memset(data, 0, sizeof data);
     memset(flags, 0, sizeof flags);
     items = 0;
@@ -167,6 +174,7 @@ static void event_setup_on(uint32_t cpus)
     cc_fence_mode_ = cc_os_membarrier_register_() ? CC_FENCE_ASYMMETRIC_ : CC_FENCE_SYMMETRIC_;
     model_name(&event.epoch, "epoch");
     model_name(&event.waiters, "waiters");
+    model_statistic(&event.sleeps);
     model_statistic(&event.woken_at);   /* it feeds an estimate that cc_costs_set() has fixed */
     model_name(&cc_fence_mode_, "fence mode");
 }
@@ -174,6 +182,13 @@ static void event_setup_on(uint32_t cpus)
 static void event_setup(void)
 {
     event_setup_on(1);
+}
+
+/* The first sleep makes the notifiers fence, and the sleepers trust them. */
+static void event_fenced_setup(void)
+{
+    event_setup();
+    sleeps_until_fenced = 1;
 }
 
 static void event_spins_setup(void)
@@ -417,6 +432,8 @@ static void channel_setup_of(uint32_t kind, size_t capacity, uint32_t snooze_ite
     model_name(&channel->senders.event.waiters, "senders.waiters");
     model_name(&channel->receivers.event.epoch, "receivers.epoch");
     model_name(&channel->receivers.event.waiters, "receivers.waiters");
+    model_statistic(&channel->senders.event.sleeps);
+    model_statistic(&channel->receivers.event.sleeps);
     model_statistic(&channel->senders.event.woken_at);
     model_statistic(&channel->receivers.event.woken_at);
 }
@@ -424,6 +441,12 @@ static void channel_setup_of(uint32_t kind, size_t capacity, uint32_t snooze_ite
 static void spsc_one_setup(void) { channel_setup_of(CC_CHANNEL_SPSC, 1, CC_SNOOZE_NONE, 1); }
 static void spsc_two_setup(void) { channel_setup_of(CC_CHANNEL_SPSC, 2, CC_SNOOZE_NONE, 1); }
 static void spsc_snooze_setup(void) { channel_setup_of(CC_CHANNEL_SPSC, 1, 1, 2); }
+static void spsc_fenced_setup(void)
+{
+    spsc_one_setup();
+    sleeps_until_fenced = 1;
+}
+
 static void mpmc_one_setup(void) { channel_setup_of(CC_CHANNEL_MPMC, 1, CC_SNOOZE_NONE, 1); }
 static void mpmc_two_setup(void) { channel_setup_of(CC_CHANNEL_MPMC, 2, CC_SNOOZE_NONE, 1); }
 static void mpmc_four_setup(void) { channel_setup_of(CC_CHANNEL_MPMC, 4, CC_SNOOZE_NONE, 1); }
@@ -459,7 +482,8 @@ static void channel_all_received(void)
     }
     model_check(in == out);
     model_check(cc_channel_len(channel) == 0);
-    model_check(channel->senders.event.waiters == 0 && channel->receivers.event.waiters == 0);
+    model_check(((channel->senders.event.waiters | channel->receivers.event.waiters) &
+                 ~(CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_)) == 0);
 }
 
 /* The same where some may be left: nothing comes out that did not go in, and nothing twice. */
@@ -542,9 +566,22 @@ static void send_two_and_close(void)
     cc_channel_close(channel);
 }
 
-static void close_channel(void)
+/* What was written before a close is seen by whoever is told of it. */
+static void write_and_close(void)
 {
+    write_data(0);
     cc_channel_close(channel);
+}
+
+static void send_two_until_told(void)
+{
+    if (!send_number(0) || !send_number(1)) check_data(0, 1);
+}
+
+static void receive_until_told(void)
+{
+    receive_all();
+    check_data(0, 1);
 }
 
 /* Bursts: what does not go in, or is not there, is tried again by a blocking call. */
@@ -732,6 +769,15 @@ static const model_client_t clients[] = {
     BOTH("event_cancel", .setup = event_setup, .threads = {event_canceller, event_taker, event_giver},
          .finish = event_nothing_left, BOUND(2)),
 
+    MEMBARRIER("event_fenced_changing_condition", .setup = event_fenced_setup,
+               .threads = {event_changing_waiter, event_changing_setter}, .finish = event_nobody_listens, ALL_ORDERS),
+    MEMBARRIER("event_fenced_taker_of_two", .setup = event_fenced_setup, .threads = {event_taker_of_two, event_giver_of_two},
+               .finish = event_nothing_left, .bound = 3, .full_bound = MODEL_UNBOUNDED, .old_reads = 2),
+    MEMBARRIER("event_fenced_two_givers", .setup = event_fenced_setup,
+               .threads = {event_taker_of_two, event_giver, event_giver}, .finish = event_nothing_left, BOUND(2)),
+    MEMBARRIER("event_fenced_two_takers", .setup = event_fenced_setup,
+               .threads = {event_taker, event_taker, event_giver_of_two}, .finish = event_nothing_left, BOUND(2)),
+
     {.name = "lock_two_threads", .setup = lock_setup, .threads = {lock_user, lock_user}, .finish = lock_is_free, ALL_ORDERS,
      .spurious = 1},
     {.name = "lock_two_threads_twice", .setup = lock_setup, .threads = {lock_user_twice, lock_user_twice},
@@ -759,16 +805,22 @@ static const model_client_t clients[] = {
      .threads = {lock_freeing_user, lock_freeing_user, lock_freeing_user}, BOUND(3), .clock_jumps = 1},
 
     BOTH("spsc_one", .setup = spsc_one_setup, .threads = {send_three, receive_three}, .finish = channel_all_received, BOUND(3)),
+    MEMBARRIER("spsc_fenced", .setup = spsc_fenced_setup, .threads = {send_three, receive_three},
+               .finish = channel_all_received, BOUND(2)),
     BOTH("spsc_two", .setup = spsc_two_setup, .threads = {send_three, receive_three}, .finish = channel_all_received, BOUND(3)),
     BOTH("spsc_snooze", .setup = spsc_snooze_setup, .threads = {send_three, receive_three}, .finish = channel_all_received,
          BOUND(2)),
     BOTH("spsc_close", .setup = spsc_one_setup, .threads = {send_two_and_close, receive_all}, .finish = channel_all_received,
          BOUND(3)),
-    THREE("spsc_close_by_another", .setup = spsc_one_setup, .threads = {send_two, receive_all, close_channel},
+    BOTH("spsc_close_one", .setup = spsc_one_setup, .threads = {send_one, receive_until_told, write_and_close},
+         .finish = channel_all_received, .bound = 2, .full_bound = 3, .old_reads = 2, .full_old_reads = 3),
+    BOTH("mpmc_close_one", .setup = mpmc_one_setup, .threads = {send_one, receive_until_told, write_and_close},
+         .finish = channel_all_received, .bound = 2, .full_bound = 3, .old_reads = 2, .full_old_reads = 3),
+    THREE("spsc_close_by_another", .setup = spsc_one_setup, .threads = {send_two_until_told, receive_until_told, write_and_close},
          .finish = channel_all_received),
     BOTH("spsc_burst", .setup = spsc_two_setup, .threads = {send_burst_and_close, receive_bursts},
          .finish = channel_all_received, BOUND(3)),
-    THREE("spsc_burst_close_by_another", .setup = spsc_two_setup, .threads = {send_burst, receive_bursts, close_channel},
+    THREE("spsc_burst_close_by_another", .setup = spsc_two_setup, .threads = {send_burst, receive_bursts, write_and_close},
          .finish = channel_all_received),
     BOTH("spsc_in_place", .setup = spsc_one_setup, .threads = {send_in_place, receive_in_place},
          .finish = channel_all_received, BOUND(3)),
@@ -791,9 +843,9 @@ static const model_client_t clients[] = {
          .finish = channel_all_received),
     BOTH("mpmc_close", .setup = mpmc_one_setup, .threads = {send_two_and_close, receive_all}, .finish = channel_all_received,
          BOUND(3)),
-    THREE("mpmc_close_by_another", .setup = mpmc_one_setup, .threads = {send_two, receive_all, close_channel},
+    THREE("mpmc_close_by_another", .setup = mpmc_one_setup, .threads = {send_two_until_told, receive_until_told, write_and_close},
          .finish = channel_all_received),
-    THREE("mpmc_close_twice", .setup = mpmc_one_setup, .threads = {send_one_and_close, receive_all, close_channel},
+    THREE("mpmc_close_twice", .setup = mpmc_one_setup, .threads = {send_one_and_close, receive_all, write_and_close},
          .finish = channel_all_received),
     THREE("mpmc_close_two_receivers", .setup = mpmc_two_setup, .threads = {receive_all, receive_all, send_one_and_close},
          .finish = channel_all_received),
@@ -805,7 +857,7 @@ static const model_client_t clients[] = {
          .finish = channel_all_received),
     FOUR("mpmc_burst_of_three", .setup = mpmc_four_setup,
          .threads = {receive_single, receive_single, try_receive_one, send_burst_of_three}, .finish = channel_some_received),
-    THREE("mpmc_burst_close_by_another", .setup = mpmc_two_setup, .threads = {send_burst, receive_bursts, close_channel},
+    THREE("mpmc_burst_close_by_another", .setup = mpmc_two_setup, .threads = {send_burst, receive_bursts, write_and_close},
          .finish = channel_all_received),
     BOTH("mpmc_try", .setup = mpmc_one_setup, .threads = {try_send_two_and_close, try_receive_until_closed},
          .finish = channel_all_received, BOUND(3)),

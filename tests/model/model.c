@@ -36,6 +36,8 @@ enum {
     STACK = 256 * 1024,
     FREED = 8,
     DEEP_SECONDS = 20,    /* for each client of --full */
+    MUTANT_SECONDS = 1,   /* for each client that a mutant has to pass */
+    SKIPPED = 77,
     SECOND = 1000000000
 };
 
@@ -134,8 +136,10 @@ static bool pruned, again;
 static char failure[512];
 static uint64_t executions, prunes, outcomes, states;
 
+static unsigned client_number;
+static const char *weakened;      /* the mutant that this run is to be, or NULL */
 static model_site_t *sites;
-static model_site_t heavy_site = {"membarrier", 0, MODEL_HEAVY, MODEL_ACQ_REL, 0, NULL};
+static model_site_t heavy_site = {"membarrier", 0, MODEL_HEAVY, MODEL_ACQ_REL, 0, NULL, {0, 0, 0, 0}};
 
 static const char *const order_name[] = {"relaxed", "acquire", "release", "acq_rel"};
 static const char *const kind_name[] = {"load", "store", "exchange", "cas", "fetch", "fence", "heavy"};
@@ -621,10 +625,22 @@ static store_id newest(const word_t *w)
     return w->order[w->count - 1];
 }
 
+/* A mutant's name: where, what, and how its order is weakened. */
+static const char *mutant_name(const model_site_t *site, unsigned order)
+{
+    static char text[160];
+    snprintf(text, sizeof text, "%s:%s:%s", site_text(site), kind_name[site->kind],
+             site->kind >= MODEL_FENCE ? "removed" : order_name[order]);
+    return text;
+}
+
 static void site_used(model_site_t *site)
 {
+    site->clients[client_number / 64] |= UINT64_C(1) << client_number % 64;
     if (site->used) return;
     site->used = (uint8_t)(site->order + 1);
+    for (unsigned order = 0; weakened && order < site->order; order++)
+        if (!strcmp(weakened, mutant_name(site, order))) site->used = (uint8_t)(order + 1);
     model_site_t **link = &sites;
     while (*link) link = &(*link)->next;
     *link = site;
@@ -663,6 +679,11 @@ static word_t *begin(model_site_t *site, const void *p, size_t size)
     }
     check_alive(p, size);
     w = word_of(p, size);
+    if (peek(p, size) != value_of(w, newest(w)) && !w->shared && (w->users & (w->users - 1)) == 0) {
+        w->run = 0;   /* its only user may also write it plainly */
+        threads[self].now.seen[w - words] = 0;
+        w = word_of(p, size);
+    }
     if (peek(p, size) != value_of(w, newest(w)))
         fail(MODEL_MISUSE, "%s was written by a plain store", word_name(w));
     return w;
@@ -1175,6 +1196,7 @@ static void forget_words(void)
 }
 
 static double time_limit;
+static uint64_t run_limit;
 static bool out_of_time;
 
 static model_verdict_t explore(const model_client_t *c, unsigned preemption_bound, unsigned old_reads_bound)
@@ -1203,6 +1225,7 @@ static model_verdict_t explore(const model_client_t *c, unsigned preemption_boun
         if (pruned) prunes++;
         else executions++;
         if (verdict != MODEL_PASSES) return verdict;
+        if (run_limit && executions + prunes >= run_limit) return MODEL_PASSES;
         if (time_limit > 0 && (executions + prunes) % 1024 == 0 && seconds() > end) {
             out_of_time = true;
             return MODEL_PASSES;
@@ -1249,7 +1272,7 @@ static bool fails_again(void)
 }
 
 /* Runs the failed path once more, aloud. */
-static void show_failure(const char *program, const char *weakened)
+static void show_failure(const char *program)
 {
     printf("%s: %s\n", client->name, failure);
     tracing = replaying = true;
@@ -1317,27 +1340,142 @@ static int replay(const char *program, const char *text, const model_client_t *c
     return 2;
 }
 
+/* ---- mutants: one order weakened, or one fence removed ---- */
+
+/* The line of source that a site is on, without the blanks around it; "" if it cannot be read. */
+static const char *source_line(const model_site_t *site)
+{
+    static char text[512];
+    text[0] = 0;
+    FILE *f = fopen(site->file, "r");
+    if (!f) return text;
+    for (int i = 0; i < site->line; i++)
+        if (!fgets(text, sizeof text, f)) text[0] = 0;
+    fclose(f);
+    text[strcspn(text, "\n")] = 0;
+    return text + strspn(text, " \t");
+}
+
+/* Lines of "file | part of the source line | mutation | reason": the mutants that no client catches, and why their order
+ * stays. The reason, or NULL. */
+static const char *kept_reason(const char *list, const model_site_t *site, const char *mutation)
+{
+    static char text[1024];
+    FILE *f = list ? fopen(list, "r") : NULL;
+    const char *reason = NULL, *line = source_line(site), *file = strrchr(site->file, '/');
+    file = file ? file + 1 : site->file;
+    while (f && !reason && fgets(text, sizeof text, f)) {
+        char *fields[4] = {text, NULL, NULL, NULL};
+        for (int i = 1; i < 4 && fields[i - 1]; i++) {
+            char *bar = strstr(fields[i - 1], " | ");
+            if (bar) *bar = 0;
+            fields[i] = bar ? bar + 3 : NULL;
+        }
+        if (text[0] == '#' || !fields[3]) continue;
+        if (!strcmp(fields[0], file) && strstr(line, fields[1]) && !strcmp(fields[2], mutation)) reason = fields[3];
+    }
+    if (f) fclose(f);
+    return reason;
+}
+
+static unsigned base_bound(const model_client_t *c)
+{
+    return deep && c->full_bound ? c->full_bound : c->bound;
+}
+
+static int mutate(const model_client_t *clients, size_t count, const char *list, const char *only)
+{
+    unsigned caught = 0, kept = 0, wrong = 0;
+    double limit = time_limit > 0 ? time_limit : MUTANT_SECONDS;
+    uint64_t *cost = calloc(count, sizeof *cost);
+    size_t *cheapest = calloc(count, sizeof *cheapest);
+    if (!cost || !cheapest) abort();
+    /* Who executes which order, and how long each client takes. */
+    time_limit = limit;
+    for (size_t i = 0; i < count; i++) {
+        client_number = (unsigned)i;
+        run_limit = 0;
+        if (clients[i].in_full_only || explore(&clients[i], clients[i].bound, clients[i].old_reads) != MODEL_PASSES) continue;
+        cost[i] = states + 1;
+        size_t k = i;
+        for (cheapest[i] = i; k > 0 && cost[cheapest[k - 1]] > cost[i]; k--) cheapest[k] = cheapest[k - 1];
+        cheapest[k] = i;
+    }
+    for (model_site_t *site = sites; site; site = site->next) {
+        const char *file = strrchr(site->file, '/');
+        if (file && strstr(site->file, "tests/model/") && !strstr(site->file, "/../")) continue;   /* the client's own */
+        for (unsigned order = 0; order < site->order; order++) {
+            /* One step: a fence goes; a swap that does both keeps one of the two; any other becomes relaxed. */
+            if (site->kind < MODEL_FENCE && site->order == MODEL_ACQ_REL && order == MODEL_RELAXED) continue;
+            if (site->kind >= MODEL_FENCE && order != MODEL_RELAXED) continue;
+            if (site->kind < MODEL_FENCE && site->order != MODEL_ACQ_REL && order != MODEL_RELAXED) continue;
+            char name[160], mutation[64];
+            snprintf(name, sizeof name, "%s", mutant_name(site, order));
+            if (only && strncmp(only, name, strlen(only))) continue;
+            snprintf(mutation, sizeof mutation, "%s %s -> %s", kind_name[site->kind], order_name[site->order],
+                     site->kind >= MODEL_FENCE ? "removed" : order_name[order]);
+            site->used = (uint8_t)(order + 1);
+            const char *by = NULL, *how = NULL, *reason = kept_reason(list, site, mutation);
+            for (size_t k = 0; k < count && !by && (deep || !reason); k++) {
+                size_t i = cheapest[k];
+                if (cost[i] == 0 || !(site->clients[i / 64] >> i % 64 & 1)) continue;
+                client_number = (unsigned)i;
+                if (explore(&clients[i], clients[i].bound, clients[i].old_reads) != MODEL_PASSES)
+                    by = clients[i].name, how = verdict_name[verdict];
+            }
+            site->used = (uint8_t)(site->order + 1);
+            if (by && !reason) {
+                caught++;
+                printf("caught    %-34s %s by %s\n", name, how, by);
+            } else if (by) {
+                wrong++;
+                printf("CAUGHT    %-34s %s by %s, but the list says that it is not\n", name, how, by);
+            } else if (reason) {
+                kept++;
+                printf("kept      %-34s %s", name, reason);
+            } else {
+                wrong++;
+                printf("SURVIVES  %-34s %s: %s\n", name, mutation, source_line(site));
+            }
+        }
+    }
+    free(cost);
+    free(cheapest);
+    printf("%u mutants caught, %u kept for a reason, %u neither\n", caught, kept, wrong);
+    return wrong != 0;
+}
+
 int model_main(int argc, char **argv, const model_client_t *clients, size_t count)
 {
     unsigned forced = 0, forced_old = 0, passed = 0, failed = 0;
     bool has_forced = false, has_forced_old = false, any_named = false;
-    const char *replayed = NULL;
+    const char *replayed = NULL, *kept_list = NULL, *first_name = NULL;
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(argv[i], "--full")) deep = true;
         else if (!strcmp(argv[i], "--bound")) forced = (unsigned)strtoul(value, NULL, 10), has_forced = true, i++;
         else if (!strcmp(argv[i], "--old-reads")) forced_old = (unsigned)strtoul(value, NULL, 10), has_forced_old = true, i++;
         else if (!strcmp(argv[i], "--seconds")) time_limit = strtod(value, NULL), i++;
+        else if (!strcmp(argv[i], "--mutate")) kept_list = value, i++;
+        else if (!strcmp(argv[i], "--weaken")) weakened = value, i++;
         else if (!strcmp(argv[i], "--replay")) replayed = value, i++;
         else if (argv[i][0] == '-') {
-            printf("usage: %s [--full] [--bound N] [--old-reads N] [--seconds S] [--replay TEXT] [beginning of a client's name...]\n", argv[0]);
+            printf("usage: %s [--mutate LIST [mutant]] [--weaken MUTANT] [--full] [--bound N] [--old-reads N] [--seconds S] [--replay TEXT] [beginning of a client's name...]\n", argv[0]);
             return strcmp(argv[i], "--help") ? 2 : 0;
-        } else any_named = true;
+        } else {
+            any_named = true;
+            first_name = argv[i];
+        }
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     const char *effort = getenv("TEST_EFFORT");   /* in percent; ./test --full sets 1000 */
     if (effort && strtol(effort, NULL, 10) >= 1000) deep = true;
-    if (deep && time_limit == 0) time_limit = DEEP_SECONDS;
+    if (deep && time_limit == 0) time_limit = kept_list ? MUTANT_SECONDS : DEEP_SECONDS;
+    if (kept_list && !deep) {
+        printf("skip: order mutation takes minutes: TEST_EFFORT=1000, or --full\n");
+        return SKIPPED;
+    }
+    if (kept_list) return mutate(clients, count, kept_list, first_name);
     if (replayed) return replay(argv[0], replayed, clients, count);
     printf("%-38s %11s %9s %10s %12s %12s %8s\n", "client", "preemptions", "old reads", "executions", "cut short", "states", "seconds");
     for (size_t i = 0; i < count; i++) {
@@ -1345,8 +1483,9 @@ int model_main(int argc, char **argv, const model_client_t *clients, size_t coun
         bool named = false;
         for (int k = 1; k < argc; k++) named |= !strncmp(argv[k], c->name, strlen(argv[k]));
         if (any_named ? !named : c->in_full_only && !deep) continue;
-        unsigned b = has_forced ? forced : deep && c->full_bound ? c->full_bound : c->bound;
+        unsigned b = has_forced ? forced : base_bound(c);
         double start = seconds();
+        client_number = (unsigned)i;
         unsigned old = has_forced_old ? forced_old : deep && c->full_old_reads ? c->full_old_reads : c->old_reads;
         model_verdict_t v = explore(c, b, old);
         double took = seconds() - start;
@@ -1363,7 +1502,7 @@ int model_main(int argc, char **argv, const model_client_t *clients, size_t coun
             failed++;
             if (!replays) printf("%s: the failed execution cannot be replayed\n", c->name);
             if (v == MODEL_PASSES) printf("%s: expected a %s\n", c->name, verdict_name[c->verdict]);
-            else show_failure(argv[0], NULL);
+            else show_failure(argv[0]);
         }
     }
     printf("%u passed, %u failed\n", passed, failed);

@@ -17,10 +17,11 @@ typedef struct model_site {
     uint8_t kind, order;     /* as written in the source */
     uint8_t used;            /* 0: never executed; else order + 1, possibly weakened */
     struct model_site *next;
+    uint64_t clients[4];     /* that executed it, as bits */
 } model_site_t;
 
 #define MODEL_SITE_(kind, order) \
-    static model_site_t model_site_here_ = {__FILE__, __LINE__, kind, MODEL_##order, 0, NULL}
+    static model_site_t model_site_here_ = {__FILE__, __LINE__, kind, MODEL_##order, 0, NULL, {0, 0, 0, 0}}
 
 #define cc_atomic_load_(p, order) __extension__({                                                                    \
         MODEL_SITE_(MODEL_LOAD, order);                                                                              \

@@ -222,6 +222,19 @@ def info_measures_every_cost_with_its_spread():
 
 
 @case
+def info_says_that_other_programs_are_busy():
+    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in cpu_list()]
+    try:
+        info = json.loads(concede("info", "--json")[0])
+        need(info["busy"] and info["other_programs_cpus"] > 0.2, info["other_programs_cpus"])
+        need("Other programs were busy" in concede("info")[0], "not said")
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+
+
+@case
 def info_on_one_cpu_says_why_and_does_not_hang():
     one = cpu_list()[-1]
     info = json.loads(run(tool("taskset"), "-c", one, PROGRAM, "info", "--json"))

@@ -106,6 +106,10 @@ static int run(int argc, char **argv)
     }
     print_tsc(&machine);
     print_costs(&machine);
+    if (machine_is_busy(&machine)) {
+        putchar('\n');
+        tool_wrap(stdout, 0, "Other programs were busy meanwhile: the figures are noisier than they need be.");
+    }
     const cc_costs_t *library = cc_costs();
     char text[256];
     snprintf(text, sizeof text, "cc_costs() says: pause %s, yield %s, wake %s, %u CPU%s.",

@@ -157,6 +157,11 @@ void machine_describe(machine_t *m)
     m->membarrier = cc_os_membarrier_register_() && cc_os_membarrier_();
 }
 
+bool machine_is_busy(const machine_t *m)
+{
+    return m->others > 0.2;
+}
+
 void machine_usable_text(const machine_t *m, char *text, size_t size)
 {
     int used = snprintf(text, size, "%d of %d", m->usable, m->online);
@@ -419,8 +424,23 @@ static void measure_lines_(machine_t *m)
     m->cost[MACHINE_LINE] = m->lines == 1 ? m->line[0].cost : cost_of_(&medians);
 }
 
+/* CPU seconds that all programs but this one have used since the system started; 0 if the system does not say. */
+static double others_seconds_(void)
+{
+    double user = 0, nice = 0, system = 0;
+    struct timespec own;
+    FILE *file = fopen("/proc/stat", "r");
+    if (!file) return 0;
+    int got = fscanf(file, "cpu %lf %lf %lf", &user, &nice, &system);
+    fclose(file);
+    if (got != 3 || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) != 0) return 0;
+    return (user + nice + system) / (double)sysconf(_SC_CLK_TCK) - (double)own.tv_sec - (double)own.tv_nsec / 1e9;
+}
+
 void machine_measure(machine_t *m)
 {
+    uint64_t began = cc_now_ns();
+    double others = others_seconds_();
     int first = m->cpu_list[0], second = m->usable > 1 && m->affinity > 1 ? m->cpu_list[m->affinity - 1] : first;
     void *result = NULL;
     tool_progress("clock", "", 0);
@@ -452,6 +472,7 @@ void machine_measure(machine_t *m)
     p = run_pair_(round_trip_first_, round_trip_second_, first, second, NULL);
     m->cost[MACHINE_ROUND_TRIP] = cost_of_(&p->samples);
     free(p);
+    m->others = fmax((others_seconds_() - others) * 1e9 / (double)(cc_now_ns() - began), 0);
     tool_progress_end();
 }
 
@@ -484,6 +505,8 @@ void machine_write_json(const machine_t *m, json_writer_t *w)
     json_integer(w, "usable", (uint64_t)m->usable);
     json_string(w, "limited_by", m->usable < m->affinity ? "quota" : m->affinity < m->online ? "affinity" : NULL);
     json_close(w);
+    json_number(w, "other_programs_cpus", m->others);
+    json_bool(w, "busy", machine_is_busy(m));
     json_string(w, "pause_instruction", m->pause);
     json_bool(w, "membarrier", m->membarrier);
     json_open(w, "tsc", '{');

@@ -42,6 +42,7 @@ typedef struct machine {
     char cpu[128], architecture[32], system[128], libc[48], compiler[96], governor[32], clocksource[32];
     const char *pause; /* the instruction that cc_pause() is */
     int online, affinity, usable;
+    double others; /* CPUs that other programs kept busy while this measured; 0 also if not known */
     char affinity_list[128];
     int cpu_list[MACHINE_CPUS]; /* the CPUs of the affinity mask */
     bool has_tsc, tsc_invariant;
@@ -62,6 +63,9 @@ void machine_pin(int cpu);
 
 /* As members of the open object. */
 void machine_write_json(const machine_t *m, json_writer_t *w);
+
+/* Whether other programs took so much CPU time that what was measured here tells of them as well. */
+bool machine_is_busy(const machine_t *m);
 
 /* Why only so many CPUs are usable, as a sentence. */
 void machine_usable_text(const machine_t *m, char *text, size_t size);

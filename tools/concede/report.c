@@ -333,6 +333,8 @@ static int run(int argc, char **argv)
     free(json);
     if (out.file != stdout && root) {
         print_summary(json_get(root, "bench"));
+        if (json_get_bool(root, "machine.busy", false))
+            tool_wrap(stdout, 0, "Other programs were busy when this began: the figures are noisier than they need be.");
         putchar('\n');
         printf("The page: %s%s%s\n", tool_bold(), path, tool_plain());
     }

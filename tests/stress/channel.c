@@ -293,7 +293,7 @@ static void run_circle(int threads, uint32_t kind, size_t capacity, uint32_t sno
     uint64_t put = 0, found = 0, m;
     for (int i = 0; i < 2; i++) REQUIRE(cc_channel_create(&c.channels[i], &options) == 0);
     for (m = 0; (full || m == 0) && cc_channel_try_send(c.channels[m % 2], &m) == 0; m++) put++;
-    c.deadline = stress_deadline(25);
+    c.deadline = stress_deadline(15);
     stress_threads(threads, circle_body, &c);
     while (cc_channel_try_recv(c.channels[0], &m) == 0 || cc_channel_try_recv(c.channels[1], &m) == 0) found++;
     CHECK_EQ(found + c.in_hand, put);
@@ -385,7 +385,7 @@ static void short_lives(void)
         l.senders = threads[i][0];
         l.receivers = threads[i][1];
         l.kind = i == 0 ? CC_CHANNEL_SPSC : CC_CHANNEL_MPMC;
-        l.rounds = test_effort(i == 0 ? 4000 : 1500);
+        l.rounds = test_effort(i == 0 ? 2500 : 700);
         stress_threads(l.senders + l.receivers + 1, lives_body, &l);
     }
 }

@@ -113,7 +113,7 @@ TEST(a_missing_fence_loses_a_wake_up_and_is_noticed)
 
 static void ping_pong_scenario(void)
 {
-    CHECK_EQ(lost_in_ping_pong(500), 0);
+    CHECK_EQ(lost_in_ping_pong(300), 0);
 }
 
 TEST(ping_pong_loses_no_wake_up)
@@ -219,17 +219,17 @@ static void run_crowd(int producers, int consumers, uint64_t ms)
 
 static void one_to_one(void)
 {
-    run_crowd(1, 1, 60);
+    run_crowd(1, 1, 45);
 }
 
 static void many_to_many(void)
 {
-    run_crowd(2, 4, 60);
+    run_crowd(2, 4, 45);
 }
 
 static void thirty_two(void)
 {
-    run_crowd(8, 24, 100);
+    run_crowd(8, 24, 75);
 }
 
 TEST(one_producer_and_one_consumer_lose_nothing)

@@ -37,7 +37,7 @@ static void ping_pong_scenario(void)
 {
     static ping_pong p;
     memset(&p, 0, sizeof p);
-    p.deadline = stress_deadline(300);
+    p.deadline = stress_deadline(200);
     stress_threads(2, ping_pong_body, &p);
 }
 
@@ -90,7 +90,7 @@ static void crossing_scenario(void)
 {
     static crossing c;
     memset(&c, 0, sizeof c);
-    c.deadline = stress_deadline(300);
+    c.deadline = stress_deadline(200);
     stress_threads(2, crossing_body, &c);
 }
 
@@ -132,7 +132,7 @@ static void two_givers_body(stress_thread *t, void *shared)
 TEST(a_token_given_twice_carries_what_both_givers_wrote)
 {
     static two_givers g;
-    g.rounds = test_effort(50000);
+    g.rounds = test_effort(20000);
     stress_threads(3, two_givers_body, &g);
 }
 
@@ -174,7 +174,7 @@ static void freed_scenario(void)
 {
     static freed f;
     memset(&f, 0, sizeof f);
-    f.deadline = stress_deadline(150);
+    f.deadline = stress_deadline(100);
     stress_threads(2, freed_body, &f);
 }
 

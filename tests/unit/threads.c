@@ -51,6 +51,13 @@ TEST(backoffs_of_different_threads_are_independent_under_load)
 
 #define MS UINT64_C(1000000)
 
+/* ThreadSanitizer need not follow into the child of a fork, but must let it make threads. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "die_after_fork=0";
+}
+
 /* One thread waits in each of the blocking calls; another does something to it, and then ends the wait. */
 enum { PARK, EVENT, LOCK, SEND, RECV, WAYS };
 static cc_parker_t parker;

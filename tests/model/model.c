@@ -639,7 +639,7 @@ static void site_used(model_site_t *site)
     site->clients[client_number / 64] |= UINT64_C(1) << client_number % 64;
     if (site->used) return;
     site->used = (uint8_t)(site->order + 1);
-    for (unsigned order = 0; weakened && order < site->order; order++)
+    for (unsigned order = site->order; weakened && order-- > 0;)   /* down: a fence is removed by any, and 0 is what removes it */
         if (!strcmp(weakened, mutant_name(site, order))) site->used = (uint8_t)(order + 1);
     model_site_t **link = &sites;
     while (*link) link = &(*link)->next;

@@ -32,8 +32,10 @@ port() {
 
 # emulated NAME TARGET COMPILER EMULATOR: a Linux architecture under qemu.
 emulated() {
+    export TEST_QEMU=1
     port "$1" "$2" "$3" "$4" 5 -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="$1" \
         -DCMAKE_CROSSCOMPILING_EMULATOR="$4"
+    unset TEST_QEMU
 }
 
 port x86_64 "Linux x86-64, glibc" gcc "the machine" 25

@@ -185,17 +185,22 @@ static bench_spread line_cost(const bench_report *report)
 static void describe_machine(const bench_report *report, char *text, size_t size)
 {
     bench_spread line = line_cost(report);
-    char missing[256], others[300] = "", lines[128] = "";
+    char missing[256], others[300] = "", lines[128] = "", load[96] = "";
+    double taken = 0, rounds = 0;
+    for (uint32_t i = 0; i < report->runs; i++)
+        for (uint32_t k = 0; k < report->run[i].rounds; k++, rounds++) taken += report->run[i].others[k];
+    if (rounds > 0 && taken / rounds > BENCH_OTHERS_LIMIT)
+        snprintf(load, sizeof load, " Other programs took %.0f %% of the CPUs meanwhile.", 100 * taken / rounds);
     list_peers(report, false, missing, sizeof missing);
     if (missing[0]) snprintf(others, sizeof others, " Not installed when this was built: %s.", missing);
     if (line.median > 0)
         snprintf(lines, sizeof lines, " A line to the other CPU takes %s ns (quartiles %s to %s).", figure(line.median),
                  figure(line.q1), figure(line.q3));
     snprintf(text, size,
-             "%s, %u usable CPU%s%s, %s. Time by %s, %s ns a reading, in steps of %s ns; latencies within %.1f %%.%s%s",
+             "%s, %u usable CPU%s%s, %s. Time by %s, %s ns a reading, in steps of %s ns; latencies within %.1f %%.%s%s%s",
              report->cpu, report->cpus, report->cpus == 1 ? "" : "s", report->hypervisor ? " of a virtual machine" : "",
              report->system, report->clock, figure(report->clock_overhead_ns), figure(report->clock_step_ns),
-             100 * report->histogram_error, lines, others);
+             100 * report->histogram_error, lines, load, others);
 }
 
 static void print_report(const bench_report *report)

@@ -574,6 +574,7 @@ typedef struct engine {
     slice *slice;
     bench_histogram *histograms; /* one a thread, for the slice */
     uint32_t threads;            /* room for so many */
+    bool stuck;                  /* threads of a slice still run */
     double slice_seconds;
     uint32_t rounds, tries;
     uint32_t slices_done, slices_planned;
@@ -636,6 +637,7 @@ static bool run_slice(engine *e, const plan *p, uint32_t which, bench_result *re
         t->cpu = w->how & ONE_CPU ? bench_cpu(0) : bench_cpu(i);
     }
     if (!slice_go(s, setting->threads, e->slice_seconds, e->options->interrupted, &why)) {
+        e->stuck = true;
         snprintf(e->error, e->error_size, "%s: %s (%s, %u threads)", subject->name, why, w->name,
                  (unsigned)setting->threads);
         return false;
@@ -955,7 +957,7 @@ bool bench_measure(bench_report *report, const bench_options *options, char *err
         report->runs--; /* not one whole round */
     }
     report->interrupted = interrupted(&e);
-    if (good) { /* after a hang, threads still use these */
+    if (!e.stuck) {
         free(e.histograms);
         free(e.slice->threads);
         free(e.slice);

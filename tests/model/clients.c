@@ -420,7 +420,8 @@ static void channel_setup_of(uint32_t kind, size_t capacity, uint32_t snooze_ite
     for (size_t i = 0; i < capacity; i++) {
         cc_index_ at = (cc_index_)(start + 2 * i);
         *cc_channel_stamp_(channel, at, channel->stride, channel->stamp) = at;
-        model_name(cc_channel_stamp_(channel, at, channel->stride, channel->stamp), (const char *const[]){"stamp 0", "stamp 1", "stamp 2", "stamp 3"}[i]);
+        model_name(cc_channel_stamp_(channel, at, channel->stride, channel->stamp),
+                   (const char *const[]){"stamp 0", "stamp 1", "stamp 2", "stamp 3"}[i]);
     }
     model_name(&channel->sender.position, "sender.position");
     model_name(&channel->receiver.position, "receiver.position");

@@ -318,7 +318,8 @@ static uint64_t view_hash(const view_t *v)
 
 static uint64_t state_hash(bool stay)
 {
-    uint64_t h = mix(now_ns ^ setup_mark, (uint64_t)old_reads << 48 | (uint64_t)spurious << 32 | weak_failures << 16 | clock_jumps);
+    uint64_t h = mix(now_ns ^ setup_mark,
+                     (uint64_t)old_reads << 48 | (uint64_t)spurious << 32 | weak_failures << 16 | clock_jumps);
     if (bound != MODEL_UNBOUNDED) h = mix(h, stay ? (uint64_t)self : 0);
     for (unsigned t = 1; t <= thread_count; t++) {
         const thread_t *th = &threads[t];
@@ -639,7 +640,7 @@ static void site_used(model_site_t *site)
     site->clients[client_number / 64] |= UINT64_C(1) << client_number % 64;
     if (site->used) return;
     site->used = (uint8_t)(site->order + 1);
-    for (unsigned order = site->order; weakened && order-- > 0;)   /* down: a fence is removed by any, and 0 is what removes it */
+    for (unsigned order = site->order; weakened && order-- > 0;)   /* down to 0, which is what removes a fence */
         if (!strcmp(weakened, mutant_name(site, order))) site->used = (uint8_t)(order + 1);
     model_site_t **link = &sites;
     while (*link) link = &(*link)->next;
@@ -1460,7 +1461,9 @@ int model_main(int argc, char **argv, const model_client_t *clients, size_t coun
         else if (!strcmp(argv[i], "--weaken")) weakened = value, i++;
         else if (!strcmp(argv[i], "--replay")) replayed = value, i++;
         else if (argv[i][0] == '-') {
-            printf("usage: %s [--mutate LIST [mutant]] [--weaken MUTANT] [--full] [--bound N] [--old-reads N] [--seconds S] [--replay TEXT] [beginning of a client's name...]\n", argv[0]);
+            printf("usage: %s [--full] [--bound N] [--old-reads N] [--seconds S] [beginning of a client's name...]\n"
+                   "       %s --full --mutate LIST [beginning of a mutant's name]\n"
+                   "       %s [--weaken MUTANT] --replay TEXT\n", argv[0], argv[0], argv[0]);
             return strcmp(argv[i], "--help") ? 2 : 0;
         } else {
             any_named = true;
@@ -1477,7 +1480,8 @@ int model_main(int argc, char **argv, const model_client_t *clients, size_t coun
     }
     if (kept_list) return mutate(clients, count, kept_list, first_name);
     if (replayed) return replay(argv[0], replayed, clients, count);
-    printf("%-38s %11s %9s %10s %12s %12s %8s\n", "client", "preemptions", "old reads", "executions", "cut short", "states", "seconds");
+    printf("%-38s %11s %9s %10s %12s %12s %8s\n", "client", "preemptions", "old reads", "executions", "cut short", "states",
+           "seconds");
     for (size_t i = 0; i < count; i++) {
         const model_client_t *c = &clients[i];
         bool named = false;
@@ -1493,7 +1497,8 @@ int model_main(int argc, char **argv, const model_client_t *clients, size_t coun
         char bound_text[16], old_text[16];
         snprintf(bound_text, sizeof bound_text, b == MODEL_UNBOUNDED ? "any" : "%u", b);
         snprintf(old_text, sizeof old_text, old == 0 ? "any" : "%u", old);
-        printf("%-38s %11s %9s %10" PRIu64 " %12" PRIu64 " %12" PRIu64 " %8.2f  %s%s%s\n", c->name, bound_text, old_text, executions, prunes,
+        printf("%-38s %11s %9s %10" PRIu64 " %12" PRIu64 " %12" PRIu64 " %8.2f  %s%s%s\n", c->name, bound_text,
+               old_text, executions, prunes,
                states, took, v == c->verdict ? "ok" : "FAILED", out_of_time ? ", not finished" : "",
                c->verdict != MODEL_PASSES && v == c->verdict ? ": found the bug" : "");
         if (v == c->verdict && replays) {

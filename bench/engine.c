@@ -575,7 +575,7 @@ typedef struct engine {
     bench_histogram *histograms; /* one a thread, for the slice */
     uint32_t threads;            /* room for so many */
     bool stuck;                  /* threads of a slice still run */
-    double slice_seconds;
+    double slice_seconds, slice_total;
     uint32_t rounds, tries;
     uint32_t slices_done, slices_planned;
     uint64_t begin_ns;
@@ -644,6 +644,7 @@ static bool run_slice(engine *e, const plan *p, uint32_t which, bench_result *re
     }
     subject->destroy(object);
     e->slices_done++;
+    e->slice_total += s->seconds;
     if (interrupted(e)) return true;
 
     uint64_t ops = 0, retries = 0, cpu_ns = 0, sent = 0, received = 0, each[1024];
@@ -690,6 +691,16 @@ static bool run_slice(engine *e, const plan *p, uint32_t which, bench_result *re
     return true;
 }
 
+/* With a limit on everything: the time that is left, shared among the slices that are left. Starting and ending threads
+ * costs what it did so far; a busy machine makes that long. */
+static void adjust_slice(engine *e)
+{
+    if (e->options->total <= 0 || e->slices_done == 0 || e->slices_done >= e->slices_planned) return;
+    double spent = (double)(now_ns() - e->begin_ns) / 1e9, overhead = (spent - e->slice_total) / e->slices_done;
+    double each = (e->options->total - spent) / (e->slices_planned - e->slices_done) - overhead;
+    e->slice_seconds = each < 0.002 ? 0.002 : each < 0.2 ? each : 0.2;
+}
+
 static bool has_latency(const workload *w)
 {
     return (w->metrics & (BIT(BENCH_P50) | BIT(BENCH_P99))) != 0;
@@ -707,6 +718,7 @@ static bool run_plan(engine *e, const plan *p, bench_run *run)
 {
     const workload *w = p->workload;
     bool latency = has_latency(w), good = true;
+    adjust_slice(e);
     memset(run, 0, sizeof *run);
     snprintf(run->workload, sizeof run->workload, "%s", w->name);
     snprintf(run->title, sizeof run->title, "%s", w->title);

@@ -624,6 +624,7 @@ static int run_bench(int argc, char **argv)
         case SELF_TEST: measure.self_test = true; break;
         }
     }
+    if (measure.quick && measure.repeats == 0) measure.repeats = 5;
     measure.workloads = all || !workloads[0] ? NULL : workloads;
     measure.progress = tool_progress;
     measure.interrupted = tool_interrupted;

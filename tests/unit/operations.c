@@ -34,7 +34,7 @@ static unsigned draw(input_t *in, unsigned below)
 
 /* ---- the channel: a list of numbers, oldest first ---- */
 
-enum { CAPACITY = 16, SIZE = 40, BURST = 5 };
+enum { CAPACITY = 16, MESSAGE_SIZE = 40, BURST = 5 };
 
 typedef struct list {
     uint32_t numbers[CAPACITY];
@@ -51,7 +51,7 @@ static void fill(unsigned char *message, size_t size, uint32_t number)
 
 static void require_oldest(list_t *list, const unsigned char *message)
 {
-    unsigned char expected[SIZE];
+    unsigned char expected[MESSAGE_SIZE];
     REQUIRE(list->length > 0);
     fill(expected, list->size, list->numbers[0]);
     REQUIRE(memcmp(message, expected, list->size) == 0);
@@ -66,7 +66,7 @@ static void append(list_t *list)
 
 static void channel_step(cc_channel_t *channel, list_t *list, input_t *in)
 {
-    unsigned char messages[BURST * SIZE];
+    unsigned char messages[BURST * MESSAGE_SIZE];
     size_t n = 1 + draw(in, BURST);
     int expected_send = list->closed ? EPIPE : list->length == list->capacity ? EAGAIN : 0;
     int expected_recv = list->length > 0 ? 0 : list->closed ? EPIPE : EAGAIN;
@@ -156,7 +156,7 @@ static void channel_sequence(input_t *in)
     static const uint32_t snoozes[] = {CC_SNOOZE_ADAPTIVE, CC_SNOOZE_NONE, 1, 9};
     static CC_ALIGNED_(CC_CACHE_LINE) unsigned char memory[sizeof(cc_channel_t) + CAPACITY * 128];
     size_t asked = 1 + draw(in, CAPACITY), bytes = 0;
-    cc_channel_options_t options = {asked, 1 + draw(in, SIZE), draw(in, 2) ? CC_CHANNEL_SPSC : CC_CHANNEL_MPMC,
+    cc_channel_options_t options = {asked, 1 + draw(in, MESSAGE_SIZE), draw(in, 2) ? CC_CHANNEL_SPSC : CC_CHANNEL_MPMC,
                                     snoozes[draw(in, 4)]};
     list_t list = {{0}, 0, 1, options.message_size, 0, false, options.kind == CC_CHANNEL_SPSC};
     cc_channel_t *channel = NULL;

@@ -1484,9 +1484,12 @@ int model_main(int argc, char **argv, const model_client_t *clients, size_t coun
            "seconds");
     for (size_t i = 0; i < count; i++) {
         const model_client_t *c = &clients[i];
-        bool named = false;
-        for (int k = 1; k < argc; k++) named |= !strncmp(argv[k], c->name, strlen(argv[k]));
-        if (any_named ? !named : c->in_full_only && !deep) continue;
+        bool named = !any_named, exactly = false;
+        for (int k = 1; k < argc; k++) {
+            named |= !strncmp(argv[k], c->name, strlen(argv[k]));
+            exactly |= !strcmp(argv[k], c->name);
+        }
+        if (!named || (c->in_full_only && !deep && !exactly)) continue;
         unsigned b = has_forced ? forced : base_bound(c);
         double start = seconds();
         client_number = (unsigned)i;

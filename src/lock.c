@@ -43,7 +43,7 @@ enum { FREE = CC_LOCK_FREE_, HELD = CC_LOCK_HELD_, PARKED = 2, GRANTED = 4, OWED
 #if !defined(CC_LOCK_SPIN_NS)
 #define CC_LOCK_SPIN_NS 40000
 #endif
-enum { FIRST_NS = 64, MIN_NS = 1000, MAX_NS = 8000, OWED_NS = 1000000 };
+enum { FIRST_NS = 32, MIN_NS = 1000, MAX_NS = 8000, OWED_NS = 1000000 };
 
 /* Different in every thread, because their stacks are; never 0. */
 static uint32_t seed_(uintptr_t at)

@@ -244,7 +244,7 @@ TEST(an_idle_wait_uses_no_cpu)
         uint64_t used = used_ns(), start = cc_now_ns();
         CHECK(!wait_in(way, start + 100 * MS));
         used = used_ns() - used;
-        CHECK(used * 20 < cc_now_ns() - start);
+        CHECK(used * 4 < cc_now_ns() - start); /* a spinner uses all of it; an emulator may translate code meanwhile */
         tear_down();
     }
 }

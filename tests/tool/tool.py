@@ -191,6 +191,7 @@ def every_command_in_readme_and_manual_is_accepted():
     with tempfile.TemporaryDirectory() as folder:
         sample = pathlib.Path(folder, "results.json")
         sample.write_text(json.dumps(results()))
+        pathlib.Path(folder, "build").mkdir()  # where scripts/publish keeps its results
         for command in sorted(commands):
             name, *arguments = command.split()
             arguments = [folder + "/" + a if re.search(r"\.(json|html)$", a) else a for a in arguments]

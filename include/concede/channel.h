@@ -355,6 +355,7 @@ CC_INLINE_ void cc_channel_consume(cc_channel_t *channel)
  * &value), their try_, _until and _timeout forms, and name_send_many, name_recv_many. The compiler checks the type, and the
  * size is a constant, so that a send is a few instructions. A channel whose messages have another size gives EINVAL. */
 #define CC_CHANNEL_TYPED(name, type)                                                                                \
+    CC_MAY_SHADOW_BEGIN_                                                                                            \
     CC_INLINE_ int name##_create(cc_channel_t **channel, size_t capacity, uint32_t kind)                             \
     {                                                                                                               \
         cc_channel_options_t options = { capacity, sizeof(type), kind, CC_SNOOZE_ADAPTIVE };                        \
@@ -399,7 +400,8 @@ CC_INLINE_ void cc_channel_consume(cc_channel_t *channel)
     CC_INLINE_ size_t name##_recv_many(cc_channel_t *channel, type *values, size_t n)                                \
     {                                                                                                               \
         return cc_channel_recv_many_(channel, values, n, CC_CHANNEL_SIZE_(sizeof(type)));                           \
-    }
+    }                                                                                                               \
+    CC_MAY_SHADOW_END_
 
 CC_END_DECLS
 

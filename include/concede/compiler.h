@@ -12,14 +12,18 @@
 #error "concede needs the __atomic builtins and inline assembly of gcc or clang"
 #endif
 
+/* -Wshadow minds a parameter that has the name of a global of the user's and, in C++, a function that has the name of the
+ * struct it works on. Neither can be helped from here. */
+#define CC_MAY_SHADOW_BEGIN_ _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"")
+#define CC_MAY_SHADOW_END_   _Pragma("GCC diagnostic pop")
+
 #if defined(__cplusplus)
-/* A function may be named as the struct it works on, as in C; -Wshadow takes that for a hidden constructor. */
-#define CC_BEGIN_DECLS extern "C" { _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"")
-#define CC_END_DECLS   _Pragma("GCC diagnostic pop") }
+#define CC_BEGIN_DECLS extern "C" { CC_MAY_SHADOW_BEGIN_
+#define CC_END_DECLS   CC_MAY_SHADOW_END_ }
 #define CC_STATIC_ASSERT_(condition, text) static_assert(condition, text)
 #else
-#define CC_BEGIN_DECLS
-#define CC_END_DECLS
+#define CC_BEGIN_DECLS CC_MAY_SHADOW_BEGIN_
+#define CC_END_DECLS   CC_MAY_SHADOW_END_
 #define CC_STATIC_ASSERT_(condition, text) _Static_assert(condition, text)
 #endif
 

@@ -45,6 +45,21 @@ def initialisers_and_layouts_hold(what):
     compile_text(compiler, language, standard, (SOURCE / "tests/compile/layout.c").read_text())
 
 
+@case(each=["%s by %s" % (s, c) for c, _, s in LANGUAGES])
+def a_global_may_have_any_name_that_we_use_inside(what):
+    standard, compiler = what.split(" by ")
+    language = "c++" if "++" in standard else "c"
+    text = "#include <concede/concede.h>\nCC_CHANNEL_TYPED(users, double)\nbool users_wait(cc_event_t *e, uint32_t *w);\n" \
+           "bool users_wait(cc_event_t *e, uint32_t *w) { return CC_EVENT_AWAIT_UNTIL(e, cc_load_acquire(w), CC_FOREVER); }\n"
+    if language == "c++":
+        text += "#include <concede/concede.hpp>\n"
+    inside = run(tool("clang"), "-x", "c", "-I", INCLUDE, "-fsyntax-only", "-Xclang", "-ast-dump", "-",
+                 stdin=text.split("#include <concede/concede.hpp>")[0])
+    names = {n for n in re.findall(r"\b(?:ParmVarDecl|VarDecl) .*?(\w+) '", inside) if not re.match(r"cc_|[ew]$", n)}
+    need(len(names) > 20, "found only %s" % names)
+    compile_text(compiler, language, standard, "".join("extern int %s;\n" % n for n in sorted(names)) + text, "-fno-builtin")
+
+
 @case(each=C_HEADERS)
 def includes_only_three_standard_headers_and_ours(header):
     for line in (INCLUDE / "concede" / header).read_text().splitlines():

@@ -96,30 +96,14 @@ static inline uint64_t bench_ticks(void)
 
 uint64_t bench_ticks_call(void); /* the same, as a function */
 
-/* Nothing after it begins before everything before it has ended, where the CPU has such an instruction. */
-static inline void bench_serialize(void)
-{
-#if defined(CC_ARCH_X86_64) || defined(CC_ARCH_X86)
-    __asm__ __volatile__("lfence" ::: "memory");
-#elif defined(CC_ARCH_ARM64)
-    __asm__ __volatile__("isb" ::: "memory");
-#else
-    __asm__ __volatile__("" ::: "memory");
-#endif
-}
-
 /* Work that touches no memory and that no compiler removes: a chain of dependent multiplications. Fenced, or the CPU would
- * do it in the shadow of the lock before and after it. No turns: nothing at all. */
+ * do it in the shadow of the lock before and after it. One function for all, or each subject would have its own, at an
+ * alignment of its own. */
+void bench_work_turns(uint32_t turns);
+
 static inline void bench_work(uint32_t turns)
 {
-    uint64_t x = turns;
-    if (turns == 0) return;
-    bench_serialize();
-    for (; turns != 0; turns--) {
-        x = x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        __asm__ __volatile__("" : "+r"(x));
-    }
-    bench_serialize();
+    if (turns != 0) bench_work_turns(turns);
 }
 
 /* Turns that take about so long. */

@@ -57,6 +57,7 @@ extern "C" {
     static bench_time: Clock;
     fn bench_ticks_call() -> u64;
     fn bench_pace(due: u64) -> u64;
+    fn bench_work_turns(turns: u32);
 }
 
 /// So that C can see that both sides mean the same.
@@ -77,27 +78,10 @@ fn ticks() -> u64 {
 }
 
 #[inline(always)]
-fn serialize() {
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        core::arch::x86_64::_mm_lfence();
-        #[cfg(target_arch = "aarch64")]
-        core::arch::asm!("isb");
-    }
-}
-
-#[inline(always)]
 fn work(turns: u32) {
-    let mut x = turns as u64;
-    if turns == 0 {
-        return;
+    if turns != 0 {
+        unsafe { bench_work_turns(turns) }
     }
-    serialize();
-    for _ in 0..turns {
-        x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        unsafe { core::arch::asm!("/* {0} */", inout(reg) x, options(nomem, nostack, preserves_flags)) };
-    }
-    serialize();
 }
 
 impl Thread {

@@ -6,7 +6,6 @@
 #include <sys/types.h>
 #include <sys/umtx.h>
 #include <limits.h>
-#include <sched.h>
 #include <time.h>
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -40,34 +39,15 @@ void cc_os_wake_(const uint32_t *word, uint32_t count)
     errno = saved;
 }
 
-void cc_os_yield_(void)
-{
-    sched_yield();
-}
-
-uint64_t cc_os_now_(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
-bool cc_os_membarrier_register_(void)
-{
-    return false;
-}
-
-bool cc_os_membarrier_(void)
-{
-    return false;
-}
-
-uint32_t cc_os_cpus_(void)
+static long usable_cpus(void)
 {
     cpuset_t usable;
-    int saved = errno, cpus = 1;
+    int saved = errno;
     CPU_ZERO(&usable);
-    if (cpuset_getaffinity(CPU_LEVEL_WHICH, CPU_WHICH_PID, -1, sizeof usable, &usable) == 0) cpus = CPU_COUNT(&usable);
+    long cpus = cpuset_getaffinity(CPU_LEVEL_WHICH, CPU_WHICH_PID, -1, sizeof usable, &usable) == 0 ? CPU_COUNT(&usable) : 1;
     errno = saved;
-    return cpus > 1 ? (uint32_t)cpus : 1;
+    return cpus;
 }
+
+#define CC_OS_COUNT_() usable_cpus()
+#include "os_unix.h"

@@ -2,9 +2,7 @@
 #include "os.h"
 #include <concede/atomic.h>
 #include <os/os_sync_wait_on_address.h>
-#include <sched.h>
 #include <time.h>
-#include <unistd.h>
 
 /* The calls under the documented ones, in libSystem since macOS 10.12 and used by every language runtime there. */
 extern int __ulock_wait(uint32_t operation, void *address, uint64_t value, uint32_t timeout_us);
@@ -63,28 +61,5 @@ void cc_os_wake_(const uint32_t *word, uint32_t count)
     errno = saved;
 }
 
-void cc_os_yield_(void)
-{
-    sched_yield();
-}
-
-uint64_t cc_os_now_(void)
-{
-    return clock_gettime_nsec_np(CLOCK_UPTIME_RAW);
-}
-
-bool cc_os_membarrier_register_(void)
-{
-    return false;
-}
-
-bool cc_os_membarrier_(void)
-{
-    return false;
-}
-
-uint32_t cc_os_cpus_(void)
-{
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 1 ? (uint32_t)online : 1;
-}
+#define CC_OS_CLOCK_ CLOCK_UPTIME_RAW
+#include "os_unix.h"

@@ -1,11 +1,9 @@
 /* os_openbsd.c: futex, sched_yield, CLOCK_MONOTONIC. */
 #include "os.h"
 #include <limits.h>
-#include <sched.h>
 #include <sys/time.h>
 #include <sys/futex.h>
 #include <time.h>
-#include <unistd.h>
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -35,30 +33,4 @@ void cc_os_wake_(const uint32_t *word, uint32_t count)
     errno = saved;
 }
 
-void cc_os_yield_(void)
-{
-    sched_yield();
-}
-
-uint64_t cc_os_now_(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
-bool cc_os_membarrier_register_(void)
-{
-    return false;
-}
-
-bool cc_os_membarrier_(void)
-{
-    return false;
-}
-
-uint32_t cc_os_cpus_(void)
-{
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 1 ? (uint32_t)online : 1;
-}
+#include "os_unix.h"

@@ -10,5 +10,4 @@ typedef int clockid_t;
 #define CLOCK_MONOTONIC  4
 #define CLOCK_UPTIME_RAW 8
 int clock_gettime(clockid_t, struct timespec *);
-uint64_t clock_gettime_nsec_np(clockid_t);
 #endif

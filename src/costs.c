@@ -38,6 +38,14 @@ static uint32_t shortest_ps_(void (*batch)(void), uint32_t per_batch, uint64_t g
     return ps == 0 ? 1 : ps < UINT32_MAX ? (uint32_t)ps : UINT32_MAX;
 }
 
+uint32_t cc_pause_sb_;
+
+/* Before anything is measured or waits: what a pause takes depends on it. */
+static void choose_pause_(void)
+{
+    if (cc_os_has_sb_()) cc_store_relaxed(&cc_pause_sb_, 1); /* relaxed: a hint, and all threads store the same */
+}
+
 enum { PAUSES = 64, YIELDS = 2, SYSCALLS = 4 };
 
 static void pauses_(void)
@@ -59,6 +67,7 @@ static cc_costs_t measure_(void)
 {
     cc_costs_t c;
     uint64_t start = cc_os_now_();
+    choose_pause_();
     c.cpus = cc_os_cpus_();
     c.pause_ps = shortest_ps_(pauses_, PAUSES, start + 80000);
     c.yield_ns = shortest_ps_(yields_, YIELDS, start + 120000) / 1000;
@@ -97,6 +106,7 @@ const cc_costs_t *cc_costs(void)
 void cc_costs_set(const cc_costs_t *costs)
 {
     if (!costs) return;
+    choose_pause_();
     cc_store_relaxed(&is_set_, 1); /* relaxed: only steers the estimates */
     publish_(*costs);
 }

@@ -38,6 +38,9 @@ bool cc_os_membarrier_(void);
 /* CPUs that this process may really use: affinity mask and, where there is one, the quota of its container; at least 1. */
 uint32_t cc_os_cpus_(void);
 
+/* Whether the CPUs have ARM64's `sb`, as far as the system tells. */
+bool cc_os_has_sb_(void);
+
 CC_END_DECLS
 
 #endif

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #endif
 #include "os.h"
+#include <concede/arch.h>
 
 #include <fcntl.h>
 #include <sched.h>
@@ -10,6 +11,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#if defined(CC_ARCH_ARM64)
+#include <sys/auxv.h>
+#endif
 
 enum { FUTEX_WAIT_BITSET_PRIVATE = 9 | 128, FUTEX_WAKE_PRIVATE = 1 | 128 };
 enum { MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
@@ -222,4 +226,13 @@ uint32_t cc_os_cpus_(void)
     uint32_t affinity = affinity_cpus_(), quota = cgroup_cpus_("/proc/self/cgroup", "/sys/fs/cgroup");
     uint32_t cpus = affinity < quota ? affinity : quota;
     return cpus ? cpus : 1;
+}
+
+bool cc_os_has_sb_(void)
+{
+#if defined(CC_ARCH_ARM64)
+    return getauxval(AT_HWCAP) >> 29 & 1; /* HWCAP_SB, which older headers do not name; set if every CPU has it */
+#else
+    return false;
+#endif
 }

@@ -38,3 +38,8 @@ uint32_t cc_os_cpus_(void)
     long cpus = CC_OS_COUNT_();
     return cpus > 1 ? (uint32_t)cpus : 1;
 }
+
+bool cc_os_has_sb_(void)
+{
+    return false;
+}

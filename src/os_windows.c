@@ -93,3 +93,8 @@ uint32_t cc_os_cpus_(void)
     }
     return cpus > 1 ? cpus : 1;
 }
+
+bool cc_os_has_sb_(void)
+{
+    return false;
+}

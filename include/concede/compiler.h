@@ -37,6 +37,11 @@
 #else
 #define CC_API __attribute__((visibility("default")))
 #endif
+#if defined(__ELF__)
+#define CC_WEAK_ __attribute__((weak)) /* a reference that may lead nowhere: its address is NULL then */
+#else
+#define CC_WEAK_
+#endif
 #define CC_COLD_         __attribute__((noinline, cold))
 #define CC_INLINE_       static inline __attribute__((unused))
 #define CC_TEMPLATE_     static inline __attribute__((always_inline, unused)) /* its arguments are meant to be constants */

@@ -7,7 +7,8 @@
  * thread, use cc_backoff_snooze() or something that can sleep.
  *
  *   x86        pause
- *   ARM64      isb; with CC_PAUSE_ARM64_YIELD defined, yield (a no-op on most cores)
+ *   ARM64      isb, or sb once the library knows that the CPU has it; with CC_PAUSE_ARM64_YIELD defined, yield (a no-op on
+ *              most cores)
  *   ARMv7      yield
  *   RISC-V     pause, as its encoding, which is valid on every core
  *   POWER      low, then medium priority
@@ -15,12 +16,13 @@
 #ifndef CONCEDE_PAUSE_H
 #define CONCEDE_PAUSE_H
 
-#include <concede/arch.h>
-#if defined(CC_MODEL)
-#include "model_atomic.h"
-#endif
+#include <concede/atomic.h>
 
 CC_BEGIN_DECLS
+
+/* Whether the CPU has `sb` (ARM64): set by the first cc_costs(), which everything that waits asks. A weak reference, so that
+ * a program that takes nothing but headers links without the library; there it is always `isb`. */
+CC_API CC_WEAK_ extern uint32_t cc_pause_sb_;
 
 /* One spin-wait hint. Never blocks, orders nothing between CPUs; any thread, also a signal handler. */
 CC_INLINE_ void cc_pause(void)

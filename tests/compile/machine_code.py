@@ -14,6 +14,7 @@ TARGETS = {
     "x86-64": ("x86_64-linux-gnu-", "x86_64-linux-gnu", r"\bpause\b", r"\bpause\b"),
     "i386": ("i686-linux-gnu-", "i686-linux-gnu", r"\bpause\b", r"\bpause\b"),
     "ARM64": ("aarch64-linux-gnu-", "aarch64-linux-gnu", r"\bisb\b", r"\bisb\b"),
+    "ARM64 sb": ("aarch64-linux-gnu-", "aarch64-linux-gnu", r"\b(sb|0xd50330ff)\b", r"\.inst\s+0xd50330ff|\bsb\b"),
     "ARM64 yield": ("aarch64-linux-gnu-", "aarch64-linux-gnu", r"\byield\b", r"\byield\b"),
     "ARMv7": ("arm-linux-gnueabihf-", "armv7-linux-gnueabihf", r"\byield\b", r"\byield\b"),
     "RISC-V": ("riscv64-linux-gnu-", "riscv64-linux-gnu", r"\b(pause|0x100000f|0100000f)\b", r"\.4byte\s+0x0100000f|16777231"),
@@ -52,6 +53,36 @@ def check_spin(code, hint):
     else:
         # No hint here; but the loop must be there: a branch back on a counter.
         need(re.search(r"\b(brct|brctg|jct|jctg|jh|jne|jlh)\b", code), "the loop is gone\n" + code)
+
+
+@case
+def arm64_chooses_nothing_without_a_system():
+    gcc, prefix = tool("aarch64-linux-gnu-gcc"), "aarch64-linux-gnu-"
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "kernel"
+        run(gcc, "-std=c11", "-O2", "-I", INCLUDE, "-DCC_FREESTANDING", "-ffreestanding", "-nostdlib", "-static",
+            "-mno-outline-atomics", "-fno-stack-protector", "-Wl,-e,start", SOURCE / "tests/compile/freestanding.c", "-o", out)
+        code, symbols = run(tool(prefix + "objdump"), "-d", out), run(tool(prefix + "nm"), out)
+    need(re.search(r"\bisb\b", code) and not re.search(r"\bsb\b|d50330ff", code) and "cc_pause_sb_" not in symbols, code + symbols)
+
+
+# CPU of the emulator: one with sb, and one on which it is an undefined instruction. With the library a pause follows what
+# the CPU has; with nothing but the headers it links all the same, and stays with isb.
+@case(each=["%s, %s" % (c, w) for c in ("max", "cortex-a53") for w in ("library", "headers only")])
+def arm64_takes_sb_where_the_cpu_has_it(what):
+    cpu, linked = what.split(", ")
+    gcc, qemu = tool("aarch64-linux-gnu-gcc"), tool("qemu-aarch64")
+    sources = [f for f in (SOURCE / "src").glob("*.c") if not f.stem.startswith("os_") or f.stem == "os_linux"]
+    program = "#include <concede/backoff.h>\nint main(void) { cc_backoff_t b = CC_BACKOFF_INIT; %s cc_backoff(&b); return 0; }\n"
+    library = linked == "library"
+    with tempfile.TemporaryDirectory() as folder:
+        out, log = pathlib.Path(folder) / "program", pathlib.Path(folder) / "log"
+        run(gcc, "-std=gnu11", "-O2", "-static", "-pthread", "-I", INCLUDE, *(sources if library else []), "-x", "c", "-", "-o", out,
+            stdin=program % ("cc_costs();" if library else ""))
+        run(qemu, "-cpu", cpu, "-d", "in_asm", "-D", log, out)
+        executed = log.read_text()  # what the emulator translated, which it does when it gets there
+    sb, isb = "d50330ff" in executed, "d5033fdf" in executed
+    need((sb, isb) == (library and cpu == "max", not (library and cpu == "max")), "executed: sb %s, isb %s" % (sb, isb))
 
 
 def fast_path(code, function):

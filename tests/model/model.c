@@ -1093,6 +1093,11 @@ uint32_t cc_os_cpus_(void)
     return 2;
 }
 
+bool cc_os_has_sb_(void)
+{
+    return false;
+}
+
 /* ---- clients ---- */
 
 void model_check_(bool ok, const char *text, const char *file, int line)

@@ -13,7 +13,7 @@ static void set_up(uint64_t pause_ps, uint64_t yield_ns, uint64_t wake_ns)
     fake.yield_ns = yield_ns;
     fake.wake_ns = wake_ns;
     state_ = UNKNOWN;
-    is_set_ = 0;
+    is_set_ = cc_pause_sb_ = 0;
     memset(&costs_, 0, sizeof costs_);
 }
 
@@ -81,6 +81,21 @@ TEST(set_replaces_measuring)
     const cc_costs_t *costs = cc_costs();
     CHECK_EQ(memcmp(costs, &mine, sizeof mine), 0);
     CHECK_EQ(fake.pauses + fake.yields + fake.wakes, 0);
+}
+
+TEST(pause_is_chosen_before_it_is_measured_or_used)
+{
+    cc_costs_t mine = {1, 2, 3, 4};
+    for (int has_sb = 0; has_sb < 2; has_sb++) {
+        set_up(32000, 700, 215);
+        fake.has_sb = has_sb;
+        cc_costs();
+        CHECK_EQ(cc_pause_sb_, has_sb);
+        set_up(32000, 700, 215);
+        fake.has_sb = has_sb;
+        cc_costs_set(&mine);
+        CHECK_EQ(cc_pause_sb_, has_sb);
+    }
 }
 
 TEST(set_makes_zero_fields_one_and_ignores_null)

@@ -101,3 +101,8 @@ uint32_t cc_os_cpus_(void)
 {
     return fake.cpus;
 }
+
+bool cc_os_has_sb_(void)
+{
+    return fake.has_sb;
+}

@@ -29,6 +29,7 @@ typedef struct fake_os {
     uint32_t cpus;
     uint64_t pause_ps, yield_ns, wake_ns; /* what these take on the clock */
     bool registers;                       /* whether membarrier can be registered */
+    bool has_sb;
     uint32_t membarriers_granted;         /* how many succeed before it is refused */
     void (*before_sleep)(void), (*asleep)(void), (*on_wake)(void), (*on_yield)(void), (*on_membarrier)(void),
         (*on_pause)(void);

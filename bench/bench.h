@@ -47,7 +47,7 @@
  *                     "ratio": { "median": 0.31, "q1": 0.30, "q3": 0.32 } },  this one's sample by the baseline's of the
  *           ... },                                                            same round; absent for the baseline
  *         "latency": { "unit": "ns", "count": 123456, "max": 52000, "quantiles": [ [0.5, 83.0], [0.9, 99.1] ... ] },
- *         "per_thread": [ 1000, 1002 ... ]     operations of each thread in all rounds; what jain is taken from
+ *         "per_thread": [ 1000, 1002 ... ]     operations of each thread in all rounds; jain is taken in each round
  *       } ... ]
  *     } ... ]
  *   }
@@ -306,14 +306,14 @@ double bench_jain(const uint64_t *values, uint32_t n);
 void bench_run_conclude(bench_run *run);
 
 typedef struct bench_options {
-    const char *workloads;  /* beginnings of names, with commas; NULL: all */
+    const char *workloads;  /* beginnings of names, with commas; NULL: all. A long one runs only if it is named in full */
     uint32_t threads[16], thread_counts; /* 0: each workload's own */
-    double slice;           /* seconds of one slice; 0: 0.1 */
+    double slice;           /* seconds of one slice, at least (see doc/benchmarks.md); 0: each workload's own */
     double total;           /* seconds for everything, 0: no limit; shortens the slices */
-    uint32_t repeats;       /* 0: 7 */
+    uint32_t repeats;       /* 0: each workload's own */
     uint32_t capacity, message_size; /* 0: 1024 and 8 */
     const char *pin;        /* "spread" (thread i on usable CPU i mod n), "none", or a list of CPUs */
-    const char *only;       /* names, with commas; NULL: all */
+    const char *only;       /* beginnings of names, with commas; NULL: each workload's own */
     bool quick;             /* fewer thread counts */
     bool self_test;         /* the first implementation of each workload, twice, and no other */
     const char *command;    /* what to note as the command */
@@ -326,6 +326,8 @@ typedef struct bench_options {
 
 /* The i-th workload's name; NULL past the last. */
 const char *bench_workload_name(uint32_t i);
+/* Whether one of the names, separated by commas, begins the text, or is the text in full. */
+bool bench_named(const char *names, const char *text, bool in_full);
 
 /* Measures. False: a message is in error[]; the report holds what was measured until then. */
 bool bench_measure(bench_report *report, const bench_options *options, char *error, size_t error_size);

@@ -123,6 +123,7 @@ def tables_hold_the_figures_of_the_file():
                 need(found, "%s of %s is not there" % (result["name"], run["workload"]))
                 need(result["name"] in table and result["name"] in texts["document"], result["name"])
         need(data["date"][:10] in texts["machine"] and data["machine"]["cpu"] in texts["document"], texts["machine"])
+        need("| | 32 | M/s at 32 | Jain at 32 | CPU ns at 32 | sleeps |" in texts["tables"], texts["tables"])
         for form in ("document", "tables"):
             rows = [l.count("|") for l in texts[form].splitlines() if l.startswith("|")]
             blocks = [b.splitlines() for b in re.findall(r"(?:^\|.*\n)+", texts[form], flags=re.M)]

@@ -72,6 +72,13 @@ WORKLOADS = [
         [{"threads": n, "outside_ns": 100} for n in (2, 32)],
     ),
     (
+        "lock.fair",
+        "the longest wait and everyone's share; nothing outside",
+        "worst",
+        ["rate", "worst", "jain", "cpu"],
+        [{"threads": 32}],
+    ),
+    (
         "park.pingpong",
         "wake the other thread and sleep, one way",
         "p50",

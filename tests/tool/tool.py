@@ -638,6 +638,7 @@ def charts_in_the_browser_hold_the_data(window):
             "cpu": "CPU time for each operation",
             "p50": "median",
             "p99": "99th percentile",
+            "worst": "worst",
         }
         for key in keys:
             figures = charts.get("%s: %s" % (run_of["title"], titles[key]), [])

@@ -212,6 +212,57 @@ TEST(engine_reports_what_the_loops_did)
     bench_report_free(&report);
 }
 
+TEST(a_long_workload_runs_only_by_its_full_name)
+{
+    static plan plans[128];
+    bench_options options = { .workloads = "lock", .threads = { 2 }, .thread_counts = 1, .slice = 0.002, .only = "fake" };
+    bench_report report;
+    char error[256];
+    CHECK_EQ(plan_all(plans, 128, &options), 3);
+    options.workloads = NULL; /* all */
+    uint32_t count = plan_all(plans, 128, &options);
+    CHECK(count > 3);
+    for (uint32_t i = 0; i < count; i++) CHECK(strcmp(plans[i].workload->name, "lock.fair") != 0);
+
+    options.workloads = "park.post,lock.fair";
+    REQUIRE(bench_measure(&report, &options, error, sizeof error));
+    REQUIRE(report.runs == 2);
+    const bench_run *run = &report.run[0];
+    CHECK(strcmp(run->workload, "lock.fair") == 0);
+    CHECK_EQ(run->rounds, 3);
+    double ns = 1000 / bench_time.ticks_per_ns;
+    CHECK(fabs(run->result[0].metrics[BENCH_WORST].value.median - ns) < 1);
+    CHECK(fabs(run->result[0].metrics[BENCH_JAIN].value.median - 9.0 / 10) < 1e-9);
+    CHECK(run->result[0].metrics[BENCH_CPU].count == 3 && run->result[0].metrics[BENCH_RATE].count == 3);
+    bench_report_free(&report);
+
+    options.only = NULL; /* none of those that compete in it is here */
+    options.workloads = "lock.fair";
+    CHECK(!bench_measure(&report, &options, error, sizeof error) && strstr(error, "no implementation"));
+}
+
+/* Four turns of 4 ms for each thread of a CPU; in less time the index would be the scheduler's. */
+TEST(fairness_is_judged_by_slices_with_several_turns_for_each_thread)
+{
+    bench_cpu(0); /* chooses the CPUs */
+    uint32_t cpus = pin_count ? pin_count : cc_costs()->cpus;
+    bench_report report = measured("lock.tight", 3 * cpus);
+    CHECK(fabs(report.run[0].slice_ms - 3 * 16) < 1e-9);
+    bench_report_free(&report);
+    report = measured("lock.tight", 1);
+    CHECK(fabs(report.run[0].slice_ms - 2) < 1e-9);
+    bench_report_free(&report);
+
+    bench_options options = { .workloads = "lock.tight", .threads = { 1, 3 * cpus }, .thread_counts = 2, .total = 0.1, .repeats = 3 };
+    char error[256];
+    REQUIRE(bench_measure(&report, &options, error, sizeof error));
+    REQUIRE(report.runs == 2 && report.run[1].slice_ms < 3 * 16);
+    CHECK_EQ(report.run[0].result[0].metrics[BENCH_JAIN].count, 3);
+    CHECK_EQ(report.run[1].result[0].metrics[BENCH_JAIN].count, 0);
+    CHECK_EQ(report.run[1].result[0].metrics[BENCH_RATE].count, 3);
+    bench_report_free(&report);
+}
+
 /* Within its own noise, most of the time: a machine that is busy with something else may spoil one try, not three. */
 TEST(a_thing_compared_with_itself_is_even)
 {

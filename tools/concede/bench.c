@@ -14,9 +14,9 @@ enum {
     THREADS, SECONDS, REPEATS, CAPACITY, SIZE, PIN, ONLY, QUICK, JSON, CSV, MARKDOWN, FROM, COMPARE, LIST, SELF_TEST
 };
 static const tool_option_t options[] = {
-    [THREADS] = { 't', "threads", "N[,N...]", "thread counts, where a workload has several" },
-    [SECONDS] = { 's', "seconds", "S", "length of one slice (default 0.1); each one runs once a round" },
-    [REPEATS] = { 'r', "repeats", "N", "rounds, 1 to 64 (default 7)" },
+    [THREADS] = { 't', "threads", "N[,N...]", "thread counts, where a workload leaves them open" },
+    [SECONDS] = { 's', "seconds", "S", "length of one slice (default 0.1; lock.fair: 10), at least; each one runs once a round" },
+    [REPEATS] = { 'r', "repeats", "N", "rounds, 1 to 64 (default 7; lock.fair: 3)" },
     [CAPACITY] = { 0, "capacity", "N", "messages that a channel holds (default 1024)" },
     [SIZE] = { 0, "message-size", "BYTES", "8 (default), 64 or 256" },
     [PIN] = { 0, "pin", "HOW", "spread (default: thread i on usable CPU i mod n), none, or a list of CPUs" },
@@ -36,7 +36,9 @@ const tool_command_t concede_bench = {
     "Every implementation of a workload runs in turn inside each round, in rotated order, so that all meet the same "
     "machine. A ratio is taken inside a round; shown are the median of the rounds and, as +-, half the distance "
     "between the quartiles. Rounds in which the cost of a cache line between two CPUs jumped, or other programs took "
-    "more than 5 % of the CPUs, do not count.\n"
+    "more than 5 % of the CPUs, do not count. Where threads share CPUs, a slice is long enough for four turns of each.\n"
+    "lock.fair takes minutes. It runs only where it is named, of concede, pthread_mutex and parking_lot unless --only says "
+    "otherwise.\n"
     "The winner is marked with *, if it beats the next in three of four rounds.",
     options, run_bench,
 };
@@ -248,8 +250,8 @@ static void markdown_run(const bench_run *run)
     bool ratios = run->results > 1 && ranks(run);
     describe_run(run, name, sizeof name);
     describe_noise(run, note, sizeof note);
-    printf("### %s\n\n`concede bench %s`: %s.%s%s\n\n| | %s | +- |", name, run->workload, run->title, note[0] ? " " : "", note,
-           bench_metrics[run->primary].title);
+    printf("### %s\n\n`concede bench %s`: %s. %u rounds of %s ms.%s%s\n\n| | %s | +- |", name, run->workload, run->title,
+           run->rounds, figure(run->slice_ms), note[0] ? " " : "", note, bench_metrics[run->primary].title);
     if (ratios) printf(" %s is | +- |", baseline);
     for (uint32_t m = 0; m < BENCH_METRICS; m++)
         if (m != run->primary && run->result[0].metrics[m].count) printf(" %s |", bench_metrics[m].title);
@@ -304,14 +306,12 @@ static void markdown_columns(const bench_run *const *runs, uint32_t count, bool 
     }
     /* What else the last run, with the most threads, says about each. */
     const bench_run *last = runs[count - 1];
-    static const uint32_t extra[] = { BENCH_JAIN, BENCH_RETRIES, BENCH_CPU };
-    for (size_t e = 0; threads_only && e < 3; e++)
-        if (last->result[0].metrics[extra[e]].count)
-            printf(" %s at %u |", bench_metrics[extra[e]].title, last->setting.threads);
+    uint32_t extra[BENCH_METRICS], extras = 0;
+    for (uint32_t m = 0; threads_only && m < BENCH_METRICS; m++)
+        if (m != last->primary && (m == BENCH_RATE || m >= BENCH_JAIN) && last->result[0].metrics[m].count) extra[extras++] = m;
+    for (uint32_t e = 0; e < extras; e++) printf(" %s at %u |", bench_metrics[extra[e]].title, last->setting.threads);
     printf(" sleeps |\n|---|");
-    for (uint32_t k = 0; k < count; k++) printf("---:|");
-    for (size_t e = 0; threads_only && e < 3; e++)
-        if (last->result[0].metrics[extra[e]].count) printf("---:|");
+    for (uint32_t k = 0; k < count + extras; k++) printf("---:|");
     puts("---|");
     for (uint32_t r = 0; r < rows; r++) {
         const char *sleeps = "no";
@@ -324,17 +324,14 @@ static void markdown_columns(const bench_run *const *runs, uint32_t count, bool 
             else printf(" |");
         }
         const bench_result *result = find_result(last, names[r]);
-        for (size_t e = 0; threads_only && e < 3; e++)
-            if (last->result[0].metrics[extra[e]].count && result)
-                printf(" %s |", figure(result->metrics[extra[e]].value.median));
-            else if (last->result[0].metrics[extra[e]].count)
-                printf(" |");
+        for (uint32_t e = 0; e < extras; e++)
+            printf("%s%s |", result ? " " : "", result ? figure(result->metrics[extra[e]].value.median) : "");
         printf(" %s |\n", sleeps);
     }
     putchar('\n');
 }
 
-/* The short tables: one for each workload that has several thread counts, one for the rest of a family. */
+/* The short tables: one for each workload whose threads compete, one for the rest of a family. */
 static void markdown_tables(const bench_report *report)
 {
     const bench_run *together[64];
@@ -347,7 +344,7 @@ static void markdown_tables(const bench_report *report)
             if (i > 0 && strcmp(report->run[i - 1].workload, run->workload) == 0) continue;
             for (uint32_t k = i; k < report->runs && count < 64 && strcmp(report->run[k].workload, run->workload) == 0; k++)
                 same[count++] = &report->run[k];
-            if (count >= 2 && same[0]->setting.threads != same[1]->setting.threads && run->setting.senders == 0) {
+            if (run->result[0].metrics[BENCH_JAIN].count > 0 && run->setting.senders == 0) {
                 printf("`%s`, %s: %s by threads.\n\n", run->workload, run->title, bench_metrics[run->primary].title);
                 markdown_columns(same, count, true);
             } else {
@@ -382,7 +379,10 @@ static void markdown_document(const bench_report *report)
          "as good (faster, or less of it), as the median of the ratios inside a round. The best is bold where it beats the next\n"
          "in three of four rounds. Rounds in which the cost of a cache line between the CPUs jumped, or other programs took more\n"
          "than 5 % of the CPUs, do not count. CPU ns is CPU time of all threads (at intervals: of the receiver) per operation.\n"
-         "A lock's latency includes one reading of the clock, a round trip half of one for each way.\n");
+         "A lock's latency includes one reading of the clock, a round trip half of one for each way. Jain is the index of how\n"
+         "evenly the threads share the operations of a slice: 1 is even, 1/n is all to one. Threads that share a CPU take turns of\n"
+         "3 to 4 ms on it, and in one or two turns each the index would show little but that; so where there are more threads\n"
+         "than CPUs, the slices of all last at least 16 ms for each thread of a CPU, four turns.\n");
     for (uint32_t i = 0; i < report->runs; i++) {
         if (i == 0 || report->run[i].family != report->run[i - 1].family) {
             char family[32];
@@ -520,10 +520,7 @@ static void keep_runs(bench_report *report, const char *workloads)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < report->runs; i++) {
         bench_run *run = &report->run[i];
-        bool keep = !workloads;
-        for (const char *at = workloads; at && *at; at += strcspn(at, ","), at += *at == ',')
-            keep |= strncmp(run->workload, at, strcspn(at, ",")) == 0;
-        if (keep) {
+        if (!workloads || bench_named(workloads, run->workload, false)) {
             bench_run moved = report->run[kept];
             report->run[kept++] = *run;
             if (run != &report->run[kept - 1]) *run = moved;
@@ -560,16 +557,15 @@ static int run_bench(int argc, char **argv)
     const char *json = NULL, *from = NULL, *compare = NULL, *markdown = NULL;
     bool csv = false;
     char error[256], workloads[512] = "";
-    bool all = false;
     uint64_t count;
     tool_args_t args = { .command = &concede_bench, .argc = argc, .argv = argv };
     for (int c; (c = tool_next(&args)) != TOOL_END;) {
         if (c == TOOL_WORD) {
             if (!is_workload(args.value)) unknown_workload(args.value);
-            if (strcmp(args.value, "all") == 0) all = true;
+            const char *word = strcmp(args.value, "all") == 0 ? "cas,lock,park,channel" : args.value;
             size_t at = strlen(workloads);
-            if (at + strlen(args.value) + 2 > sizeof workloads) tool_usage_error(&concede_bench, "too many workloads");
-            snprintf(workloads + at, sizeof workloads - at, "%s%s", at ? "," : "", args.value);
+            if (at + strlen(word) + 2 > sizeof workloads) tool_usage_error(&concede_bench, "too many workloads");
+            snprintf(workloads + at, sizeof workloads - at, "%s%s", at ? "," : "", word);
             continue;
         }
         switch (c) {
@@ -625,7 +621,7 @@ static int run_bench(int argc, char **argv)
         }
     }
     if (measure.quick && measure.repeats == 0) measure.repeats = 5;
-    measure.workloads = all || !workloads[0] ? NULL : workloads;
+    measure.workloads = workloads[0] ? workloads : NULL;
     measure.progress = tool_progress;
     measure.interrupted = tool_interrupted;
     char command[256] = "concede bench";

@@ -35,15 +35,14 @@
 enum { FREE = CC_LOCK_FREE_, HELD = CC_LOCK_HELD_, PARKED = 2, GRANTED = 4, OWED = 1 << 8 };
 
 /* Times, because pauses differ by ten between CPUs. Chosen on 2 CPUs of AMD Zen 3 under KVM with `concede bench lock`:
- *   FIRST   the first look: long enough for a short section to end, so that the p99 of a lock that is seldom taken stays low
- *   MIN..   the range of the random interval after that. It starts long: each look takes the line from the holder for some
- *   ..MAX   200 ns, and between two looks the holder gets on at full speed
+ *   MIN..   the range of the random interval between two looks. It starts long: each look takes the line from the holder
+ *   ..MAX   for some 200 ns, and between two looks the holder gets on at full speed
  *   SPIN    all spinning of one wait, before it sleeps
  *   OWED    from the first sleep to being owed the lock */
 #if !defined(CC_LOCK_SPIN_NS)
-#define CC_LOCK_SPIN_NS 40000
+#define CC_LOCK_SPIN_NS 20000
 #endif
-enum { FIRST_NS = 32, MIN_NS = 1000, MAX_NS = 8000, OWED_NS = 1000000 };
+enum { MIN_NS = 1000, MAX_NS = 8000, OWED_NS = 1000000 };
 
 /* Different in every thread, because their stacks are; never 0. */
 static uint32_t seed_(uintptr_t at)
@@ -58,16 +57,19 @@ static bool take_free_(cc_lock_t *lock, uint32_t as)
            cc_cas_acquire(&lock->word, &seen, as); /* [lock.word] pairs with the swap in release */
 }
 
-/* Looks once soon, then at random intervals whose range doubles, for about `ns`. */
-static bool spin_(cc_lock_t *lock, uint64_t ns, uint32_t as)
+/* Looks at once, because a short section may have ended by now, then at random intervals whose range doubles, for about
+ * `ns`. From the second interval on it may be that the holder waits for a CPU, perhaps for this one: a yield lets it run,
+ * and costs less than an interval where nobody else wants the CPU. But it may last for milliseconds, so not with a
+ * deadline. */
+static bool spin_(cc_lock_t *lock, uint64_t ns, uint32_t as, bool yields)
 {
     cc_backoff_t backoff;
     uint32_t rng = seed_((uintptr_t)&backoff), spun = 0, budget = cc_backoff_pauses_(ns);
-    cc_backoff_pause_(cc_backoff_pauses_(FIRST_NS));
     if (take_free_(lock, as)) return true;
     cc_backoff_init_ns(&backoff, MIN_NS, MAX_NS);
     while (spun < budget) {
         if ((as & PARKED) && (cc_load_relaxed(&lock->word) & GRANTED)) return false; /* relaxed: the swap in the caller takes it */
+        if (yields && spun > 0) cc_os_yield_();
         uint32_t pauses = backoff.current / 2 + 1; /* on average */
         spun = pauses < UINT32_MAX - spun ? spun + pauses : UINT32_MAX;
         cc_backoff_jitter(&backoff, &rng);
@@ -78,12 +80,12 @@ static bool spin_(cc_lock_t *lock, uint64_t ns, uint32_t as)
 
 bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
 {
-    bool can_spin = cc_costs_may_spin_(), slept = false, owed = false, expired = false;
+    bool can_spin = cc_costs_may_spin_(), yields = deadline == CC_FOREVER, slept = false, owed = false, expired = false;
     uint64_t since = 0;
     uint64_t now = deadline == CC_FOREVER ? 0 : cc_os_now_(), spin = CC_LOCK_SPIN_NS;
     if (now >= deadline) return cc_lock_take_(lock);
     if (deadline - now < spin) spin = deadline - now;
-    if (can_spin && spin_(lock, spin, HELD)) return true;
+    if (can_spin && spin_(lock, spin, HELD, yields)) return true;
     for (;;) {
         uint32_t seen = cc_load_relaxed(&lock->word); /* relaxed: each way on goes through a swap of it */
         uint32_t repaid = owed ? OWED : 0;
@@ -106,14 +108,14 @@ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
             int woken = cc_os_wait_(&lock->word, seen | PARKED, deadline);
             slept = true;
             expired = woken == ETIMEDOUT && cc_os_now_() >= deadline;
-            if (woken == 0 && can_spin && spin_(lock, spin, HELD | PARKED)) return true;
+            if (woken == 0 && can_spin && spin_(lock, spin, HELD | PARKED, yields)) return true;
         }
     }
 }
 
 void cc_lock_acquire_spin_slow_(cc_lock_t *lock)
 {
-    while (!spin_(lock, CC_LOCK_SPIN_NS, HELD)) {}
+    while (!spin_(lock, CC_LOCK_SPIN_NS, HELD, false)) {}
 }
 
 /* One swap gives it up or hands it over; after that only the address is used, because the next holder may have freed it. */

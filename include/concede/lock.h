@@ -7,8 +7,8 @@
  *     cc_lock_release(&lock);
  *
  * A free lock is taken with one compare-and-swap and given up with another. A thread that finds it engaged waits by
- * reading, at random intervals whose range doubles each time it loses; when that has cost as much as sleeping would, it
- * sleeps. Giving up makes no system call unless somebody sleeps. On one usable CPU nobody spins.
+ * reading, at random intervals whose range doubles each time it loses, and lets others run in between; when that has cost
+ * as much as sleeping would, it sleeps. Giving up makes no system call unless somebody sleeps. On one usable CPU nobody spins.
  *
  * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with more
  * threads than CPUs. But nobody starves: a thread that has waited for a millisecond after it first slept is owed the lock,

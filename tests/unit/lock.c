@@ -119,8 +119,38 @@ TEST(a_lock_given_up_soon_is_taken_without_sleeping)
         release_at_pause = soon[i];
         fake.on_pause = release_soon;
         cc_lock_acquire(&lock);
-        CHECK_EQ(calls(), 0);
+        CHECK_EQ(calls(), fake.yields);
         CHECK_EQ(lock.word, HELD);
+    }
+}
+
+TEST(a_long_wait_yields_to_a_holder_without_a_cpu_but_not_with_a_deadline)
+{
+    set_up_held(2);
+    fake.on_yield = release;
+    cc_lock_acquire(&lock);
+    CHECK_EQ(fake.yields, 1);
+    CHECK_EQ(fake.waits, 0);
+    CHECK(fake.pauses > 0);
+    set_up_held(2);
+    fake.asleep = release;
+    CHECK(cc_lock_acquire_timeout(&lock, 1000 * OWED_NS));
+    CHECK_EQ(fake.yields, 0);
+    CHECK_EQ(fake.waits, 1);
+}
+
+TEST(a_short_wait_does_not_yield)
+{
+    for (unsigned i = 0; i < 200; i++) {
+        set_up_held(2);
+        release();
+        CHECK(cc_lock_acquire_slow_(&lock, CC_FOREVER));
+        CHECK_EQ(calls() + fake.pauses, 0);
+        set_up_held(2);
+        release_at_pause = 1;
+        fake.on_pause = release_soon;
+        cc_lock_acquire(&lock);
+        CHECK_EQ(calls(), 0);
     }
 }
 

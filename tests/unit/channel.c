@@ -600,6 +600,39 @@ TEST(a_woken_receiver_passes_the_wake_up_on_if_there_is_more)
     tear_down();
 }
 
+/* As the sender, who stamps at last and wakes one receiver, and as that one, while another sleeps on. */
+static cc_index_ half_sent;
+static void last_message_is_stamped_and_taken(void)
+{
+    const uint32_t *sleeper = fake.waited_on;
+    uint64_t message;
+    *cc_channel_stamp_(ch, half_sent, ch->stride, ch->stamp) = (cc_index_)(half_sent + 1);
+    fake.waited_on = NULL;
+    cc_event_notify_one(&ch->receivers.event);
+    cc_event_cancel(&ch->receivers.event);
+    fake.waited_on = sleeper;
+    CHECK_EQ(cc_channel_try_recv(ch, &message), 0);
+}
+
+/* They sleep in a closed channel, because a send was accepted before the close and is not there yet. */
+TEST(who_takes_the_last_message_of_a_closed_channel_wakes_all_who_sleep_for_it)
+{
+    for (size_t size = 4; size <= 8; size += 4) {
+        set_up(4, size, CC_CHANNEL_MPMC, CC_SNOOZE_NONE, 2);
+        uint64_t message;
+        CHECK_EQ(mpmc_take_(ch, &ch->sender, 0, 1, &half_sent), 1);
+        cc_channel_close(ch);
+        cc_event_listen(&ch->receivers.event); /* the one who gets it */
+        cc_event_listen(&ch->receivers.event); /* and one who sleeps as we do */
+        fake.asleep = last_message_is_stamped_and_taken;
+        CHECK_EQ(cc_channel_recv(ch, &message), EPIPE);
+        CHECK_EQ(fake.waits, 1);
+        CHECK_EQ(fake.woken_count, CC_OS_ALL);
+        cc_event_cancel(&ch->receivers.event);
+        tear_down();
+    }
+}
+
 /* ---- Snoozing --------------------------------------------------------------------------------------------------- */
 
 static unsigned send_at_pause, send_at_yield;
@@ -649,6 +682,85 @@ TEST(snoozing_looks_again_after_every_pause_and_every_yield)
         CHECK_EQ(fake.yields, 2);
         CHECK_EQ(fake.waits + fake.wakes, 0);
         tear_down();
+    }
+}
+
+/* The other side does so many messages at each pause, up to a number. */
+static unsigned each_pause, in_all;
+static void other_keeps_sending(void)
+{
+    for (unsigned i = 0; i < each_pause && sent < in_all; i++) other_sends();
+}
+
+static void other_keeps_receiving(void)
+{
+    for (unsigned i = 0; i < each_pause && received < in_all; i++) other_receives();
+}
+
+/* Pauses of a receiver that took `run` messages without a wait, until it has the next one. */
+static unsigned pauses_after(unsigned run, unsigned at_each_pause, unsigned come)
+{
+    while (sent < run) other_sends();
+    while (received < run) CHECK_EQ(recv_counting(CC_FOREVER), 0);
+    each_pause = at_each_pause;
+    in_all = run + come;
+    fake_forget();
+    fake.on_pause = other_keeps_sending;
+    CHECK_EQ(recv_counting(CC_FOREVER), 0);
+    CHECK_EQ(fake.waits, 0);
+    return fake.pauses;
+}
+
+TEST(after_a_run_a_receiver_lets_messages_come_together_but_not_for_long)
+{
+    unsigned patience = TOGETHER_NS / 40; /* in pauses, of 40 ns here */
+    BOTH_KINDS(kind)
+    {
+        /* capacity, run, messages at each pause, messages in all, the pause at which it takes the first */
+        const size_t cases[][5] = {
+            {64, RUN, 1, 60, 16},          /* a quarter of the capacity is there */
+            {64, RUN, 4, 60, 4},
+            {32, RUN, 1, 30, 8},
+            {64, RUN, 1, 15, patience + 1}, /* never so many: it gives up */
+            {64, RUN, 1, 1, patience + 1},
+            {64, RUN - 1, 1, 60, 1},       /* no run yet */
+            {64, 0, 1, 60, 1},
+            {4, 4, 1, 4, 1},               /* too small for any to come together */
+            {4096, RUN, 32, 4000, TOGETHER / 32},
+        };
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            if (cases[i][0] > CAPACITY_MAX) continue;
+            set_up_counting(cases[i][0], kind, 7);
+            CHECK_EQ(pauses_after((unsigned)cases[i][1], (unsigned)cases[i][2], (unsigned)cases[i][3]), cases[i][4]);
+            tear_down();
+        }
+        /* It has just waited: the next wait is for one message. */
+        set_up_counting(64, kind, 7);
+        pauses_after(RUN, 1, 1);
+        CHECK_EQ(pauses_after(received, 1, 1), 1);
+        tear_down();
+        /* It may snooze for less than its patience: then it looks before it sleeps. */
+        set_up_counting(64, kind, 3);
+        CHECK_EQ(pauses_after(RUN, 1, 1), 7);
+        tear_down();
+    }
+}
+
+TEST(after_a_run_a_sender_lets_slots_become_free_together_but_not_for_long)
+{
+    BOTH_KINDS(kind)
+    {
+        for (int few = 0; few < 2; few++) {
+            set_up_counting(64, kind, 7);
+            while (send_next() == 0) {}
+            each_pause = 1;
+            in_all = few ? 15 : 60;
+            fake.on_pause = other_keeps_receiving;
+            CHECK_EQ(send_counting(CC_FOREVER), 0);
+            CHECK_EQ(fake.pauses, few ? TOGETHER_NS / 40 + 1 : 16);
+            CHECK_EQ(fake.waits, 0);
+            tear_down();
+        }
     }
 }
 

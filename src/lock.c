@@ -57,15 +57,17 @@ static bool take_free_(cc_lock_t *lock, uint32_t as)
            cc_cas_acquire(&lock->word, &seen, as); /* [lock.word] pairs with the swap in release */
 }
 
-/* Looks at once, because a short section may have ended by now, then at random intervals whose range doubles, for about
- * `ns`. From the second interval on it may be that the holder waits for a CPU, perhaps for this one: a yield lets it run,
- * and costs less than an interval where nobody else wants the CPU. But it may last for milliseconds, so not with a
- * deadline. */
+/* Looks at once and after one pause, because a short section may have ended by now, then at random intervals whose range
+ * doubles, for about `ns`. From the second interval on it may be that the holder waits for a CPU, perhaps for this one: a
+ * yield lets it run, and costs less than an interval where nobody else wants the CPU. But it may last for milliseconds, so
+ * not with a deadline. */
 static bool spin_(cc_lock_t *lock, uint64_t ns, uint32_t as, bool yields)
 {
     cc_backoff_t backoff;
-    uint32_t rng = seed_((uintptr_t)&backoff), spun = 0, budget = cc_backoff_pauses_(ns);
+    uint32_t rng = seed_((uintptr_t)&backoff), spun = 0, budget = cc_backoff_pauses_(ns), seen = FREE;
     if (take_free_(lock, as)) return true;
+    cc_pause();
+    if (cc_cas_acquire(&lock->word, &seen, as)) return true; /* [lock.word] as above; most likely free: no look before it */
     cc_backoff_init_ns(&backoff, MIN_NS, MAX_NS);
     while (spun < budget) {
         if ((as & PARKED) && (cc_load_relaxed(&lock->word) & GRANTED)) return false; /* relaxed: the swap in the caller takes it */

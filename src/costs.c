@@ -10,7 +10,8 @@
 
 /* state     who moves it                                  what it says
  * UNKNOWN   -> BUSY, the first thread that has measured    costs_ holds nothing
- * BUSY      -> KNOWN, the same thread                      costs_ is being written
+ * BUSY      -> KNOWN, the same thread, or one that has     costs_ is being written
+ *           waited too long
  * KNOWN                                                    costs_ may be read; wake_ns and cpus still move, atomically
  * cc_costs_set() goes to KNOWN directly: by contract nobody else is there yet. */
 enum { UNKNOWN, BUSY, KNOWN };
@@ -86,12 +87,17 @@ static void publish_(cc_costs_t c)
     cc_store_release(&state_, KNOWN); /* [costs.ready] pairs with the load in cc_costs() */
 }
 
+/* BUSY lasts some nanoseconds. In the child of a fork, where the thread that writes does not exist, it would last for ever,
+ * and so it may where that thread has too low a priority to run: so after this many yields we write, too. */
+enum { YIELDS_WHILE_BUSY = 1000 };
+
 static CC_COLD_ void costs_slow_(uint32_t state)
 {
-    if (state == BUSY) {
+    for (int i = 0; i < YIELDS_WHILE_BUSY && state == BUSY; i++) {
         cc_os_yield_();
-        return;
+        state = cc_load_relaxed(&state_); /* relaxed: cc_costs() looks again */
     }
+    if (state == KNOWN) return;
     cc_costs_t measured = measure_(); /* before BUSY, so that nobody waits while we measure */
     if (cc_cas_relaxed(&state_, &state, BUSY)) publish_(measured); /* relaxed: there is nothing to see yet */
 }

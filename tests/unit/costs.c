@@ -176,6 +176,17 @@ TEST(whoever_loses_the_race_takes_the_winner_s_result)
     CHECK_EQ(costs->cpus, 7);
 }
 
+/* The child of a fork, in which the thread that wrote does not exist. */
+TEST(whoever_never_publishes_is_not_waited_for)
+{
+    set_up(32000, 700, 215);
+    state_ = BUSY;
+    costs_.pause_ps = 7;
+    CHECK_EQ(cc_costs()->pause_ps, 32000);
+    CHECK_EQ(cc_costs()->cpus, 2);
+    CHECK(fake.yields >= YIELDS_WHILE_BUSY);
+}
+
 TEST(deadline_saturates)
 {
     fake_start();

@@ -67,7 +67,7 @@ TEST(the_standard_s_guards_take_it)
     std::vector<std::thread> pool;
     for (int i = 0; i < 4; i++)
         pool.emplace_back([&, i] {
-            for (uint64_t n = test_effort(5000); n > 0; n--) {
+            for (uint64_t n = test_effort(1000); n > 0; n--) {
                 std::unique_lock<concede::mutex> first(a, std::defer_lock), second(b, std::defer_lock);
                 if (i % 2) std::lock(first, second);
                 else std::lock(second, first);
@@ -75,7 +75,7 @@ TEST(the_standard_s_guards_take_it)
             }
         });
     for (auto &thread : pool) thread.join();
-    CHECK_EQ(count, 4 * test_effort(5000));
+    CHECK_EQ(count, 4 * test_effort(1000));
 }
 
 TEST(a_condition_variable_waits_with_it)
@@ -113,7 +113,7 @@ TEST(channel_passes_its_type_between_threads)
         concede::channel<job> made(3, kind), jobs(std::move(made));
         CHECK(jobs && !made);
         CHECK_EQ(jobs.capacity(), 4);
-        const uint64_t total = test_effort(20000);
+        const uint64_t total = test_effort(2000);
         std::thread sender([&] {
             for (uint64_t i = 1; i <= total; i++) CHECK_EQ(jobs.send(job{i, "message"}), 0);
             jobs.close();

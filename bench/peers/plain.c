@@ -1,6 +1,6 @@
 /* peers/plain.c: what people write themselves, without any library.
  *
- *   cas      no backoff; one pause; the idea of crossbeam's Backoff::spin
+ *   cas      no backoff; one pause
  *   lock     test-and-test-and-set
  *   park     a spin on a word
  *   channel  the floor: one cache line bounced between two CPUs */
@@ -19,17 +19,6 @@
 #define USES       "cc_pause() after each failure"
 #define FLAGS      0
 #define CAS_FAILED cc_pause();
-#include "../loops/cas.h"
-
-/* What crossbeam's Backoff::spin does, in C: 2^step pauses, step 0 to 6, from 0 for each operation. */
-#define SUBJECT    crossbeam_spin
-#define NAME       "crossbeam spin"
-#define USES       "the idea of crossbeam's Backoff::spin in C: 1, 2, 4 ... 64 pauses, fresh for each operation"
-#define FLAGS      0
-#define CAS_BEGIN  uint32_t step = 0;
-#define CAS_FAILED                                          \
-    for (uint32_t i = 0; i < UINT32_C(1) << step; i++) cc_pause(); \
-    step += step < 6;
 #include "../loops/cas.h"
 
 /* ---- lock ---------------------------------------------------------------------------------------------------------- */
@@ -82,6 +71,6 @@ typedef struct line_8 {
 #include "../loops/channel.h"
 
 static const bench_subject *const subjects[] = {
-    &no_backoff, &one_pause, &crossbeam_spin, &ttas, &spin_pausing, BENCH_SIZES(bounced_line), NULL,
+    &no_backoff, &one_pause, &ttas, &spin_pausing, BENCH_SIZES(bounced_line), NULL,
 };
 const bench_peer bench_peer_plain = { "plain", "", subjects };

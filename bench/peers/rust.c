@@ -1,6 +1,14 @@
 /* peers/rust.c: Rust's std, parking_lot and crossbeam; the loops and the calls that they use are in rust/lib.rs. */
 #include "../bench.h"
 
+void *rust_backoff_create(const bench_setting *);
+void rust_backoff_destroy(void *);
+bench_loop rust_backoff_rate;
+static const bench_subject rust_backoff = { BENCH_CAS, 0, "crossbeam Backoff",
+                                            "Backoff::new() for each operation, spin(); the loop is in Rust",
+                                            rust_backoff_create, rust_backoff_destroy,
+                                            { rust_backoff_rate, NULL, NULL, NULL } };
+
 #define LOCKS(name)                                       \
     void *name##_create(const bench_setting *);           \
     void name##_destroy(void *);                          \
@@ -35,7 +43,7 @@ STD(64)
 STD(256)
 
 static const bench_subject *const subjects[] = {
-    &rust_std_lock, &rust_parking_lot, &rust_crossbeam_8, &rust_crossbeam_64, &rust_crossbeam_256, &rust_std_8,
+    &rust_backoff, &rust_std_lock, &rust_parking_lot, &rust_crossbeam_8, &rust_crossbeam_64, &rust_crossbeam_256, &rust_std_8,
     &rust_std_64, &rust_std_256, NULL,
 };
 const bench_peer bench_peer_rust = { "rust", PEER_VERSION, subjects };

@@ -113,10 +113,8 @@ CC_INLINE_ CC_FLAT_ void cc_backoff_advance_(cc_backoff_t *b)
     uint32_t min = b->min ? b->min : 1;
     uint32_t max = b->max > min ? b->max : min;
     uint32_t current = b->current > min ? b->current : min;
-    if (current < max)
-        b->current = current > max / 2 ? max : current * 2;
-    else if (b->yields == 0)
-        b->current = max, b->yields = 1;
+    b->yields += current >= max && b->yields == 0;
+    b->current = current > max / 2 ? max : current * 2;
 }
 
 CC_INLINE_ CC_FLAT_ void cc_backoff_pause_(uint32_t pauses)
@@ -128,8 +126,9 @@ CC_INLINE_ CC_FLAT_ void cc_backoff_pause_(uint32_t pauses)
  * max it goes on with max pauses. */
 CC_INLINE_ CC_FLAT_ void cc_backoff_spin(cc_backoff_t *b)
 {
-    cc_backoff_pause_(b->current);
-    cc_backoff_advance_(b);
+    uint32_t pauses = b->current;
+    cc_backoff_advance_(b); /* first: what follows the last pause is the caller's next try */
+    cc_backoff_pause_(pauses);
 }
 
 /* The same as cc_backoff_spin(). */

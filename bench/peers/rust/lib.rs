@@ -1,13 +1,15 @@
-//! The loops of loops/lock.h and loops/channel.h once more, in Rust, for what Rust has.
+//! The loops of loops/cas.h, loops/lock.h and loops/channel.h once more, in Rust, for what Rust has.
 //!
 //! A call from C into a Rust library cannot be inlined, and these calls take nanoseconds; so the hot loop stands here,
 //! of the same shape as the one in C, and is called once a slice. What it shares with C is laid out as in bench.h.
 //!
+//!   cas      crossbeam_utils::Backoff by spin(), a fresh one for each operation
 //!   lock     std::sync::Mutex and parking_lot::Mutex by lock(), released by dropping the guard
 //!   channel  crossbeam_channel::bounded and std::sync::mpsc::sync_channel by send() and recv(), which block
 
+use crossbeam_utils::Backoff;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Relaxed};
 
 #[repr(C)]
 pub struct Clock {
@@ -151,6 +153,36 @@ impl Lock for parking_lot::Mutex<u64> {
 
 #[repr(align(4096))]
 struct Aligned<T>(T);
+
+#[no_mangle]
+pub extern "C" fn rust_backoff_create(_: &Setting) -> *mut c_void {
+    Box::into_raw(Box::new(Aligned(AtomicU64::new(1)))) as *mut c_void
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn rust_backoff_destroy(object: *mut c_void) {
+    drop(Box::from_raw(object as *mut Aligned<AtomicU64>))
+}
+
+#[no_mangle]
+pub extern "C" fn rust_backoff_rate(t: &mut Thread) {
+    let word = unsafe { &(*(t.object as *const Aligned<AtomicU64>)).0 };
+    let (mut ops, mut retries) = (0, 0);
+    while !t.stopped() {
+        let backoff = Backoff::new();
+        loop {
+            let old = word.load(Relaxed);
+            if word.compare_exchange_weak(old, old.wrapping_mul(3), Relaxed, Relaxed).is_ok() {
+                break;
+            }
+            retries += 1;
+            backoff.spin();
+        }
+        ops += 1;
+    }
+    t.ops = ops;
+    t.retries = retries;
+}
 
 fn lock_rate<L: Lock>(t: &mut Thread) {
     let lock = unsafe { &(*(t.object as *const Aligned<L>)).0 };

@@ -25,7 +25,7 @@
  *                  "clock_step_ns": 10.0,      the smallest difference that it shows
  *                  "pause_ns": 32.1, "yield_ns": 350.0, "pin": "spread" },
  *     "peers": [ { "name": "ck", "version": "0.7.1", "present": true } ... ],
- *     "histogram_error": 0.0079,               largest relative error of a latency
+ *     "histogram_error": 0.0039,               largest relative error of a latency
  *     "runs": [ {
  *       "workload": "lock.tight",  "family": "lock",
  *       "title": "acquire + release, nothing outside",

@@ -142,16 +142,18 @@ typedef struct event_box {
     cc_event_t event;
 } event_box;
 
+static inline void post_event(event_box *b, uint32_t n)
+{
+    cc_store_release(&b->number, n);
+    cc_event_notify_one(&b->event);
+}
+
 #define SUBJECT  concede_await
 #define NAME     "concede await"
 #define USES     "cc_event_notify_one, CC_EVENT_AWAIT, which spins before it sleeps"
 #define FLAGS    (BENCH_OURS | BENCH_CAN_SLEEP | BENCH_SPINS)
 #define POST_BOX event_box
-#define POST(b, n)                        \
-    do {                                  \
-        cc_store_release(&(b)->number, n); \
-        cc_event_notify_one(&(b)->event); \
-    } while (0)
+#define POST(b, n) post_event(b, n)
 #define AWAIT(b, n) CC_EVENT_AWAIT(&(b)->event, BENCH_POSTED(cc_load_acquire(&(b)->number), n))
 #include "../loops/park.h"
 
@@ -160,11 +162,7 @@ typedef struct event_box {
 #define USES     "cc_event_notify_one; cc_event_listen and cc_event_wait at once, without spinning"
 #define FLAGS    (BENCH_OURS | BENCH_CAN_SLEEP)
 #define POST_BOX event_box
-#define POST(b, n)                        \
-    do {                                  \
-        cc_store_release(&(b)->number, n); \
-        cc_event_notify_one(&(b)->event); \
-    } while (0)
+#define POST(b, n) post_event(b, n)
 #define AWAIT(b, n)                                                     \
     while (!BENCH_POSTED(cc_load_acquire(&(b)->number), n)) {           \
         uint32_t key = cc_event_listen(&(b)->event);                    \

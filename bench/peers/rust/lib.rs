@@ -7,6 +7,8 @@
 //!   lock     std::sync::Mutex and parking_lot::Mutex by lock(), released by dropping the guard
 //!   channel  crossbeam_channel::bounded and std::sync::mpsc::sync_channel by send() and recv(), which block
 
+#![allow(non_upper_case_globals)] // what C sees
+
 use crossbeam_utils::Backoff;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Relaxed};
@@ -55,17 +57,37 @@ pub struct Thread {
     sum: u64,
 }
 
+#[repr(C)]
+pub struct Subject {
+    family: u32,
+    flags: u32,
+    name: *const u8,
+    uses: *const u8,
+    create: extern "C" fn(&Setting) -> *mut c_void,
+    destroy: unsafe extern "C" fn(*mut c_void),
+    loops: [Option<extern "C" fn(*mut Thread)>; 4],
+}
+unsafe impl Sync for Subject {}
+
+const CAS: u32 = 0;
+const LOCK: u32 = 1;
+const CHANNEL: u32 = 3;
+const CAN_SLEEP: u32 = 4;
+const ONE_TO_ONE: u32 = 8;
+
 extern "C" {
     static bench_time: Clock;
+    static bench_rust_sizes: [usize; 4];
     fn bench_ticks_call() -> u64;
     fn bench_pace(due: u64) -> u64;
     fn bench_work_turns(turns: u32);
 }
 
-/// So that C can see that both sides mean the same.
-#[no_mangle]
-pub extern "C" fn bench_rust_thread_size() -> usize {
-    std::mem::size_of::<Thread>() + std::mem::size_of::<Histogram>() + std::mem::size_of::<Setting>()
+/// Ends the program if C means something else by these names.
+fn check_sizes() {
+    use std::mem::size_of;
+    let sizes = [size_of::<Setting>(), size_of::<Histogram>(), size_of::<Thread>(), size_of::<Subject>()];
+    assert_eq!(sizes, unsafe { bench_rust_sizes }, "bench.h and lib.rs differ");
 }
 
 #[inline(always)]
@@ -107,6 +129,51 @@ impl Thread {
         }
     }
 }
+
+#[repr(align(4096))]
+struct Aligned<T>(T);
+
+unsafe extern "C" fn destroy<T>(object: *mut c_void) {
+    drop(Box::from_raw(object as *mut T))
+}
+
+// ---- cas -----------------------------------------------------------------------------------------------------------
+
+extern "C" fn backoff_create(_: &Setting) -> *mut c_void {
+    check_sizes();
+    Box::into_raw(Box::new(Aligned(AtomicU64::new(1)))) as *mut c_void
+}
+
+extern "C" fn backoff_rate(t: *mut Thread) {
+    let t = unsafe { &mut *t };
+    let word = unsafe { &(*(t.object as *const Aligned<AtomicU64>)).0 };
+    let (mut ops, mut retries) = (0, 0);
+    while !t.stopped() {
+        let backoff = Backoff::new();
+        loop {
+            let old = word.load(Relaxed);
+            if word.compare_exchange_weak(old, old.wrapping_mul(3), Relaxed, Relaxed).is_ok() {
+                break;
+            }
+            retries += 1;
+            backoff.spin();
+        }
+        ops += 1;
+    }
+    t.ops = ops;
+    t.retries = retries;
+}
+
+#[no_mangle]
+pub static rust_backoff: Subject = Subject {
+    family: CAS,
+    flags: 0,
+    name: "crossbeam Backoff\0".as_ptr(),
+    uses: "Backoff::new() for each operation, spin(); the loop is in Rust\0".as_ptr(),
+    create: backoff_create,
+    destroy: destroy::<Aligned<AtomicU64>>,
+    loops: [Some(backoff_rate), None, None, None],
+};
 
 // ---- lock ----------------------------------------------------------------------------------------------------------
 
@@ -151,40 +218,8 @@ impl Lock for parking_lot::Mutex<u64> {
     }
 }
 
-#[repr(align(4096))]
-struct Aligned<T>(T);
-
-#[no_mangle]
-pub extern "C" fn rust_backoff_create(_: &Setting) -> *mut c_void {
-    Box::into_raw(Box::new(Aligned(AtomicU64::new(1)))) as *mut c_void
-}
-
-#[no_mangle]
-pub unsafe extern "C" fn rust_backoff_destroy(object: *mut c_void) {
-    drop(Box::from_raw(object as *mut Aligned<AtomicU64>))
-}
-
-#[no_mangle]
-pub extern "C" fn rust_backoff_rate(t: &mut Thread) {
-    let word = unsafe { &(*(t.object as *const Aligned<AtomicU64>)).0 };
-    let (mut ops, mut retries) = (0, 0);
-    while !t.stopped() {
-        let backoff = Backoff::new();
-        loop {
-            let old = word.load(Relaxed);
-            if word.compare_exchange_weak(old, old.wrapping_mul(3), Relaxed, Relaxed).is_ok() {
-                break;
-            }
-            retries += 1;
-            backoff.spin();
-        }
-        ops += 1;
-    }
-    t.ops = ops;
-    t.retries = retries;
-}
-
-fn lock_rate<L: Lock>(t: &mut Thread) {
+extern "C" fn lock_rate<L: Lock>(t: *mut Thread) {
+    let t = unsafe { &mut *t };
     let lock = unsafe { &(*(t.object as *const Aligned<L>)).0 };
     let turns = t.work;
     let mut ops = 0;
@@ -196,7 +231,8 @@ fn lock_rate<L: Lock>(t: &mut Thread) {
     t.ops = ops;
 }
 
-fn lock_latency<L: Lock>(t: &mut Thread) {
+extern "C" fn lock_latency<L: Lock>(t: *mut Thread) {
+    let t = unsafe { &mut *t };
     let lock = unsafe { &(*(t.object as *const Aligned<L>)).0 };
     let turns = t.work;
     let mut ops = 0;
@@ -210,34 +246,26 @@ fn lock_latency<L: Lock>(t: &mut Thread) {
     t.ops = ops;
 }
 
-macro_rules! export_lock {
-    ($type:ty, $create:ident, $destroy:ident, $rate:ident, $latency:ident) => {
-        #[no_mangle]
-        pub extern "C" fn $create(_: &Setting) -> *mut c_void {
-            Box::into_raw(Box::new(Aligned(<$type as Lock>::new()))) as *mut c_void
-        }
-        #[no_mangle]
-        pub unsafe extern "C" fn $destroy(object: *mut c_void) {
-            drop(Box::from_raw(object as *mut Aligned<$type>))
-        }
-        #[no_mangle]
-        pub extern "C" fn $rate(t: &mut Thread) {
-            lock_rate::<$type>(t)
-        }
-        #[no_mangle]
-        pub extern "C" fn $latency(t: &mut Thread) {
-            lock_latency::<$type>(t)
-        }
-    };
+extern "C" fn lock_create<L: Lock>(_: &Setting) -> *mut c_void {
+    check_sizes();
+    Box::into_raw(Box::new(Aligned(L::new()))) as *mut c_void
 }
-export_lock!(std::sync::Mutex<u64>, rust_std_lock_create, rust_std_lock_destroy, rust_std_lock_rate, rust_std_lock_latency);
-export_lock!(
-    parking_lot::Mutex<u64>,
-    rust_parking_lot_create,
-    rust_parking_lot_destroy,
-    rust_parking_lot_rate,
-    rust_parking_lot_latency
-);
+
+const fn lock<L: Lock>(name: &'static str) -> Subject {
+    Subject {
+        family: LOCK,
+        flags: CAN_SLEEP,
+        name: name.as_ptr(),
+        uses: "lock(), dropping the guard; the loop is in Rust\0".as_ptr(),
+        create: lock_create::<L>,
+        destroy: destroy::<Aligned<L>>,
+        loops: [Some(lock_rate::<L>), Some(lock_latency::<L>), None, None],
+    }
+}
+#[no_mangle]
+pub static rust_std_lock: Subject = lock::<std::sync::Mutex<u64>>("Rust std Mutex\0");
+#[no_mangle]
+pub static rust_parking_lot: Subject = lock::<parking_lot::Mutex<u64>>("parking_lot Mutex\0");
 
 // ---- channel -------------------------------------------------------------------------------------------------------
 
@@ -292,7 +320,8 @@ struct Pair<C> {
     back: Aligned<C>,
 }
 
-fn pingpong<C: Channel<Message<N>>, const N: usize>(t: &mut Thread) {
+extern "C" fn pingpong<C: Channel<Message<N>>, const N: usize>(t: *mut Thread) {
+    let t = unsafe { &mut *t };
     let pair = unsafe { &*(t.object as *const Pair<C>) };
     let mut message = Message { value: 0, rest: [0; N] };
     if t.index == 0 {
@@ -322,7 +351,8 @@ fn pingpong<C: Channel<Message<N>>, const N: usize>(t: &mut Thread) {
     }
 }
 
-fn stream<C: Channel<Message<N>>, const N: usize>(t: &mut Thread) {
+extern "C" fn stream<C: Channel<Message<N>>, const N: usize>(t: *mut Thread) {
+    let t = unsafe { &mut *t };
     let channel = unsafe { &(*(t.object as *const Pair<C>)).there.0 };
     let mut message = Message { value: 0, rest: [0; N] };
     let (mut ops, mut sum) = (0u64, 0u64);
@@ -354,7 +384,8 @@ fn stream<C: Channel<Message<N>>, const N: usize>(t: &mut Thread) {
     t.sum = sum;
 }
 
-fn paced<C: Channel<Message<N>>, const N: usize>(t: &mut Thread) {
+extern "C" fn paced<C: Channel<Message<N>>, const N: usize>(t: *mut Thread) {
+    let t = unsafe { &mut *t };
     let channel = unsafe { &(*(t.object as *const Pair<C>)).there.0 };
     let mut message = Message { value: 0, rest: [0; N] };
     if t.index == 0 {
@@ -382,55 +413,43 @@ fn paced<C: Channel<Message<N>>, const N: usize>(t: &mut Thread) {
     }
 }
 
-macro_rules! export_channel {
-    ($type:ident, $words:literal, $create:ident, $destroy:ident, $pingpong:ident, $stream:ident, $paced:ident) => {
-        #[no_mangle]
-        pub extern "C" fn $create(s: &Setting) -> *mut c_void {
-            if s.message_size as usize != std::mem::size_of::<Message<$words>>() {
-                return std::ptr::null_mut();
-            }
-            let new = || Aligned(<$type<Message<$words>> as Channel<Message<$words>>>::new(s.capacity as usize));
-            Box::into_raw(Box::new(Pair { there: new(), back: new() })) as *mut c_void
-        }
-        #[no_mangle]
-        pub unsafe extern "C" fn $destroy(object: *mut c_void) {
-            drop(Box::from_raw(object as *mut Pair<$type<Message<$words>>>))
-        }
-        #[no_mangle]
-        pub extern "C" fn $pingpong(t: &mut Thread) {
-            pingpong::<$type<Message<$words>>, $words>(t)
-        }
-        #[no_mangle]
-        pub extern "C" fn $stream(t: &mut Thread) {
-            stream::<$type<Message<$words>>, $words>(t)
-        }
-        #[no_mangle]
-        pub extern "C" fn $paced(t: &mut Thread) {
-            paced::<$type<Message<$words>>, $words>(t)
-        }
-    };
+extern "C" fn channel_create<C: Channel<Message<N>>, const N: usize>(s: &Setting) -> *mut c_void {
+    check_sizes();
+    if s.message_size as usize != std::mem::size_of::<Message<N>>() {
+        return std::ptr::null_mut();
+    }
+    let new = || Aligned(C::new(s.capacity as usize));
+    Box::into_raw(Box::new(Pair { there: new(), back: new() })) as *mut c_void
 }
-export_channel!(
-    Crossbeam, 0,
-    rust_crossbeam_8_create, rust_crossbeam_8_destroy, rust_crossbeam_8_pingpong, rust_crossbeam_8_stream, rust_crossbeam_8_paced
-);
-export_channel!(
-    Crossbeam, 7,
-    rust_crossbeam_64_create, rust_crossbeam_64_destroy, rust_crossbeam_64_pingpong, rust_crossbeam_64_stream, rust_crossbeam_64_paced
-);
-export_channel!(
-    Crossbeam, 31,
-    rust_crossbeam_256_create, rust_crossbeam_256_destroy, rust_crossbeam_256_pingpong, rust_crossbeam_256_stream, rust_crossbeam_256_paced
-);
-export_channel!(
-    Std, 0,
-    rust_std_8_create, rust_std_8_destroy, rust_std_8_pingpong, rust_std_8_stream, rust_std_8_paced
-);
-export_channel!(
-    Std, 7,
-    rust_std_64_create, rust_std_64_destroy, rust_std_64_pingpong, rust_std_64_stream, rust_std_64_paced
-);
-export_channel!(
-    Std, 31,
-    rust_std_256_create, rust_std_256_destroy, rust_std_256_pingpong, rust_std_256_stream, rust_std_256_paced
-);
+
+const fn channel<C: Channel<Message<N>>, const N: usize>(flags: u32, name: &'static str, uses: &'static str) -> Subject {
+    Subject {
+        family: CHANNEL,
+        flags: CAN_SLEEP | flags,
+        name: name.as_ptr(),
+        uses: uses.as_ptr(),
+        create: channel_create::<C, N>,
+        destroy: destroy::<Pair<C>>,
+        loops: [Some(pingpong::<C, N>), Some(stream::<C, N>), None, Some(paced::<C, N>)],
+    }
+}
+
+const fn crossbeam<const N: usize>() -> Subject {
+    channel::<Crossbeam<Message<N>>, N>(0, "crossbeam bounded\0", "send() and recv() of bounded(); the loop is in Rust\0")
+}
+#[no_mangle]
+pub static rust_crossbeam_8: Subject = crossbeam::<0>();
+#[no_mangle]
+pub static rust_crossbeam_64: Subject = crossbeam::<7>();
+#[no_mangle]
+pub static rust_crossbeam_256: Subject = crossbeam::<31>();
+
+const fn sync_channel<const N: usize>() -> Subject {
+    channel::<Std<Message<N>>, N>(ONE_TO_ONE, "Rust sync_channel\0", "send() and recv(); the loop is in Rust\0")
+}
+#[no_mangle]
+pub static rust_std_8: Subject = sync_channel::<0>();
+#[no_mangle]
+pub static rust_std_64: Subject = sync_channel::<7>();
+#[no_mangle]
+pub static rust_std_256: Subject = sync_channel::<31>();

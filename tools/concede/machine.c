@@ -42,7 +42,7 @@ const machine_probe_text_t machine_probes[MACHINE_PROBES] = {
 #elif defined(CC_ARCH_ARM64) && defined(CC_PAUSE_ARM64_YIELD)
 #define PAUSE_IS "yield"
 #elif defined(CC_ARCH_ARM64)
-#define PAUSE_IS "isb"
+#define PAUSE_IS (cc_load_relaxed(&cc_pause_sb_) ? "sb" : "isb") /* relaxed: cc_costs() has set it before */
 #elif defined(CC_ARCH_ARM)
 #define PAUSE_IS "yield"
 #elif defined(CC_ARCH_RISCV)
@@ -149,11 +149,11 @@ void machine_describe(machine_t *m)
 #else
     snprintf(m->compiler, sizeof m->compiler, "gcc %d.%d.%d", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
 #endif
-    m->pause = PAUSE_IS;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     m->online = online > 0 ? (int)online : 1;
     read_affinity_(m);
     m->usable = (int)cc_costs()->cpus;
+    m->pause = PAUSE_IS;
     m->membarrier = cc_os_membarrier_register_() && cc_os_membarrier_();
 }
 

@@ -11,6 +11,15 @@
 #include <stdint.h>
 static uint32_t sleeps_until_fenced;
 
+/* Each call of the heavy fence is a place of its own that a mutant may lack. */
+#include <concede/event.h>
+#define cc_fence_heavy_(...)   HEAVY_FENCE_##__VA_ARGS__()
+#define HEAVY_FENCE_void()     cc_fence_heavy_(void)   /* its definition */
+#define HEAVY_FENCE_()                                                     \
+    __extension__({                                                        \
+        MODEL_SITE_(MODEL_HEAVY, ACQ_REL);                                 \
+        if (model_heavy_(&model_site_here_)) (cc_fence_heavy_)();          \
+    })
 
 #include <string.h>
 
@@ -29,6 +38,7 @@ static void common_setup(uint32_t cpus)
     cc_costs_t costs = {1000, 1, 1, cpus};
     cc_costs_set(&costs);
     sleeps_until_fenced = UINT32_MAX;
+    asked_ = 0;
     model_statistic(&asked_);   /* one CPU is an answer to ask again for, but not where cc_costs_set() gave it */
     memset(data, 0, sizeof data);
     memset(flags, 0, sizeof flags);
@@ -47,6 +57,28 @@ static void check_data(int i, uint32_t value)
 {
     model_read(&data[i], sizeof data[i]);
     model_check(data[i] == value);
+}
+
+/* ---- the costs ---- */
+
+/* Nobody has asked yet. Each thread would measure another number of CPUs. */
+static void costs_setup(void)
+{
+    state_ = UNKNOWN;
+    is_set_ = first_wake_ns_ = asked_ = 0;
+    memset(&costs_, 0, sizeof costs_);
+    model_name(&state_, "state");
+    model_name(&costs_.cpus, "cpus");
+    model_name(&costs_.wake_ns, "wake_ns");
+}
+
+/* What one thread measured is what all are told, whole, and it stays. */
+static void costs_asker(void)
+{
+    const cc_costs_t *costs = cc_costs();
+    uint32_t cpus = cc_load_relaxed(&costs->cpus);
+    model_check(cpus != 0 && cc_load_relaxed(&costs->wake_ns) != 0 && costs->pause_ps != 0 && costs->yield_ns != 0);
+    model_check(cc_load_relaxed(&cc_costs()->cpus) == cpus);
 }
 
 /* ---- the parker ---- */
@@ -165,12 +197,13 @@ static void parker_pong(void)
 
 /* ---- the event ---- */
 
-static cc_event_t event;
+static cc_event_t event, other_event;
 
 static void event_setup_on(uint32_t cpus)
 {
     common_setup(cpus);
     memset(&event, 0, sizeof event);
+    memset(&other_event, 0, sizeof other_event);
     cc_fence_mode_ = cc_os_membarrier_register_() ? CC_FENCE_ASYMMETRIC_ : CC_FENCE_SYMMETRIC_;
     model_name(&event.epoch, "epoch");
     model_name(&event.waiters, "waiters");
@@ -299,6 +332,13 @@ static void event_canceller(void)
     cc_event_cancel(&event);
 }
 
+/* Waits for something else, so that it may be the one who finds membarrier lost. */
+static void event_bystander(void)
+{
+    cc_event_listen(&other_event);
+    cc_event_cancel(&other_event);
+}
+
 /* A condition that comes and goes: a notify whose item somebody else took is no reason to sleep through the next. */
 static void event_changing_waiter(void)
 {
@@ -406,9 +446,9 @@ static cc_channel_t *channel;
 static uint32_t accepted[MODEL_THREADS + 1], received[MODEL_THREADS + 1];   /* messages, as bits */
 
 /* A new channel, its positions about to wrap around. */
-static void channel_setup_of(uint32_t kind, size_t capacity, uint32_t snooze_iters, uint32_t cpus)
+static void channel_setup_of_size(size_t size, uint32_t kind, size_t capacity, uint32_t snooze_iters, uint32_t cpus)
 {
-    cc_channel_options_t options = {capacity, sizeof(uint32_t), kind, snooze_iters};
+    cc_channel_options_t options = {capacity, size, kind, snooze_iters};
     event_setup_on(cpus);
     memset(accepted, 0, sizeof accepted);
     memset(received, 0, sizeof received);
@@ -439,6 +479,11 @@ static void channel_setup_of(uint32_t kind, size_t capacity, uint32_t snooze_ite
     model_statistic(&channel->receivers.event.woken_at);
 }
 
+static void channel_setup_of(uint32_t kind, size_t capacity, uint32_t snooze_iters, uint32_t cpus)
+{
+    channel_setup_of_size(sizeof(uint32_t), kind, capacity, snooze_iters, cpus);
+}
+
 static void spsc_one_setup(void) { channel_setup_of(CC_CHANNEL_SPSC, 1, CC_SNOOZE_NONE, 1); }
 static void spsc_two_setup(void) { channel_setup_of(CC_CHANNEL_SPSC, 2, CC_SNOOZE_NONE, 1); }
 static void spsc_snooze_setup(void) { channel_setup_of(CC_CHANNEL_SPSC, 1, 1, 2); }
@@ -452,6 +497,17 @@ static void mpmc_one_setup(void) { channel_setup_of(CC_CHANNEL_MPMC, 1, CC_SNOOZ
 static void mpmc_two_setup(void) { channel_setup_of(CC_CHANNEL_MPMC, 2, CC_SNOOZE_NONE, 1); }
 static void mpmc_four_setup(void) { channel_setup_of(CC_CHANNEL_MPMC, 4, CC_SNOOZE_NONE, 1); }
 static void mpmc_snooze_setup(void) { channel_setup_of(CC_CHANNEL_MPMC, 1, 1, 2); }
+
+/* Receivers have slept before, so that whoever listens trusts the senders to fence; but not each other. */
+static void mpmc_trusted_setup(void)
+{
+    mpmc_one_setup();
+    channel->receivers.event.waiters = CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_;
+}
+
+/* Messages of 8 bytes have a path of their own. */
+static void mpmc_8_one_setup(void) { channel_setup_of_size(8, CC_CHANNEL_MPMC, 1, CC_SNOOZE_NONE, 1); }
+static void mpmc_8_two_setup(void) { channel_setup_of_size(8, CC_CHANNEL_MPMC, 2, CC_SNOOZE_NONE, 1); }
 
 /* Each thread numbers its messages from MESSAGES times its own number on, so that bits tell them apart. */
 static uint32_t message_of(int thread, uint32_t number)
@@ -502,19 +558,19 @@ static void channel_some_received(void)
 
 static bool send_number(uint32_t number)
 {
-    uint32_t message = message_of(model_self(), number);
-    int error = cc_channel_send(channel, &message);
+    uint32_t message[2] = {message_of(model_self(), number), 0};   /* 4 bytes or 8 of it */
+    int error = cc_channel_send(channel, message);
     model_check(error == 0 || error == EPIPE);
-    if (error == 0) note_accepted(message);
+    if (error == 0) note_accepted(message[0]);
     return error == 0;
 }
 
 static bool receive_one(void)
 {
-    uint32_t message = UINT32_MAX;
-    int error = cc_channel_recv(channel, &message);
+    uint32_t message[2] = {UINT32_MAX, 0};
+    int error = cc_channel_recv(channel, message);
     model_check(error == 0 || error == EPIPE);
-    if (error == 0) note_received(message);
+    if (error == 0) note_received(message[0]);
     return error == 0;
 }
 
@@ -565,6 +621,13 @@ static void send_two_and_close(void)
 {
     send_two();
     cc_channel_close(channel);
+}
+
+/* A message may be half sent when its channel is closed: whoever takes it tells the others that it was the last. */
+static void close_and_receive_all(void)
+{
+    cc_channel_close(channel);
+    receive_all();
 }
 
 /* What was written before a close is seen by whoever is told of it. */
@@ -731,6 +794,9 @@ static void send_two_timed_and_close(void)
 #define BOUND(preemptions) .bound = preemptions, .full_bound = preemptions + 1, .old_reads = 1, .full_old_reads = 2
 
 static const model_client_t clients[] = {
+    {.name = "costs_asked_by_two", .setup = costs_setup, .threads = {costs_asker, costs_asker}, BOUND(2)},
+    {.name = "costs_asked_by_three", .setup = costs_setup, .threads = {costs_asker, costs_asker, costs_asker}, BOUND(1)},
+
     {.name = "parker", .setup = parker_setup, .threads = {parker_owner, parker_giver}, .finish = parker_is_empty, ALL_ORDERS,
      .spurious = 2},
     {.name = "parker_two_tokens_are_one", .setup = parker_setup,
@@ -778,6 +844,16 @@ static const model_client_t clients[] = {
                .threads = {event_taker_of_two, event_giver, event_giver}, .finish = event_nothing_left, BOUND(2)),
     MEMBARRIER("event_fenced_two_takers", .setup = event_fenced_setup,
                .threads = {event_taker, event_taker, event_giver_of_two}, .finish = event_nothing_left, BOUND(2)),
+
+    MEMBARRIER("event_membarrier_lost", .setup = event_setup, .threads = {event_flag_waiter, event_flag_setter_one},
+               .finish = event_nobody_listens, ALL_ORDERS, .refusals = 2),
+    MEMBARRIER("event_membarrier_lost_changing", .setup = event_setup, .threads = {event_changing_waiter, event_changing_setter},
+               .finish = event_nobody_listens, BOUND(3), .refusals = 2),
+    MEMBARRIER("event_membarrier_lost_by_another", .setup = event_setup,
+               .threads = {event_flag_waiter, event_bystander, event_flag_setter_one}, .finish = event_nobody_listens, BOUND(2),
+               .refusals = 2),
+    MEMBARRIER("event_membarrier_lost_fenced", .setup = event_fenced_setup, .threads = {event_taker_of_two, event_giver_of_two},
+               .finish = event_nothing_left, BOUND(2), .refusals = 2),
 
     {.name = "lock_two_threads", .setup = lock_setup, .threads = {lock_user, lock_user}, .finish = lock_is_free, ALL_ORDERS,
      .spurious = 1},
@@ -827,6 +903,8 @@ static const model_client_t clients[] = {
          .finish = channel_all_received, BOUND(3)),
     BOTH("spsc_try", .setup = spsc_one_setup, .threads = {try_send_two_and_close, try_receive_until_closed},
          .finish = channel_all_received, BOUND(3)),
+    MEMBARRIER("spsc_membarrier_lost", .setup = spsc_one_setup, .threads = {send_one, receive_until_told, write_and_close},
+               .finish = channel_all_received, BOUND(1), .refusals = 2),
     BOTH("spsc_timeout", .setup = spsc_one_setup, .threads = {send_two_timed_and_close, receive_timed_then_all},
          .finish = channel_all_received, BOUND(3)),
 
@@ -852,6 +930,10 @@ static const model_client_t clients[] = {
          .finish = channel_all_received),
     THREE("mpmc_close_two_senders", .setup = mpmc_one_setup, .threads = {send_one_and_close, send_one, receive_all},
          .finish = channel_all_received),
+    THREE("mpmc_close_by_receiver", .setup = mpmc_one_setup, .threads = {send_one, receive_all, close_and_receive_all},
+         .finish = channel_all_received),
+    MEMBARRIER("mpmc_close_by_trusting_receiver", .setup = mpmc_trusted_setup,
+               .threads = {send_one, try_receive_one, receive_all, close_and_receive_all}, .finish = channel_all_received, BOUND(1)),
     BOTH("mpmc_burst", .setup = mpmc_two_setup, .threads = {send_burst_and_close, receive_bursts},
          .finish = channel_all_received, BOUND(3)),
     THREE("mpmc_burst_two_receivers", .setup = mpmc_two_setup, .threads = {send_burst, receive_single, receive_single},
@@ -862,6 +944,19 @@ static const model_client_t clients[] = {
          .finish = channel_all_received),
     BOTH("mpmc_try", .setup = mpmc_one_setup, .threads = {try_send_two_and_close, try_receive_until_closed},
          .finish = channel_all_received, BOUND(3)),
+    BOTH("mpmc_8_one", .setup = mpmc_8_one_setup, .threads = {send_two, receive_two}, .finish = channel_all_received, BOUND(3)),
+    THREE("mpmc_8_two_senders", .setup = mpmc_8_two_setup, .threads = {send_two, send_one, receive_three},
+         .finish = channel_all_received),
+    THREE("mpmc_8_two_receivers", .setup = mpmc_8_one_setup, .threads = {send_two, receive_single, receive_single},
+         .finish = channel_all_received),
+    THREE("mpmc_8_close_by_receiver", .setup = mpmc_8_one_setup, .threads = {send_one, receive_all, close_and_receive_all},
+         .finish = channel_all_received),
+    FOUR("mpmc_8_close_three_receivers", .setup = mpmc_8_one_setup,
+         .threads = {send_one, receive_all, receive_all, close_and_receive_all}, .finish = channel_all_received),
+    BOTH("mpmc_8_close_one", .setup = mpmc_8_one_setup, .threads = {send_one, receive_until_told, write_and_close},
+         .finish = channel_all_received, .bound = 2, .full_bound = 3, .old_reads = 2, .full_old_reads = 3),
+    MEMBARRIER("mpmc_membarrier_lost", .setup = mpmc_one_setup, .threads = {send_one, receive_until_told, write_and_close},
+               .finish = channel_all_received, BOUND(1), .refusals = 2),
     FOUR("mpmc_timeout", .setup = mpmc_one_setup, .threads = {receive_timed, receive_all, send_one_and_close},
          .finish = channel_all_received),
 };

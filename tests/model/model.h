@@ -49,6 +49,8 @@ typedef struct model_client {
     uint8_t weak_failures;                  /* weak compare-and-swaps that may fail for no reason, an execution */
     uint8_t clock_jumps;                    /* reads of the clock that may find a second gone, an execution */
     bool membarrier;                        /* the system has it: the asymmetric fence is in use */
+    uint8_t refusals;                       /* membarriers that may be refused, an execution; and a wait that times out is
+                                             * long enough for every thread's writes to be seen */
     bool insert;                            /* stores may land before others in modification order (2+2W) */
     bool in_full_only;
     model_verdict_t verdict;

@@ -16,12 +16,13 @@ typedef struct model_site {
     int line;
     uint8_t kind, order;     /* as written in the source */
     uint8_t used;            /* 0: never executed; else order + 1, possibly weakened */
-    struct model_site *next;
     uint64_t clients[4];     /* that executed it, as bits */
 } model_site_t;
 
-#define MODEL_SITE_(kind, order) \
-    static model_site_t model_site_here_ = {__FILE__, __LINE__, kind, MODEL_##order, 0, NULL, {0, 0, 0, 0}}
+/* All of them are in one section, so that those that nothing executes are known too. */
+#define MODEL_SITE_(kind, order)                                                                                     \
+    static model_site_t model_site_here_ = {__FILE__, __LINE__, kind, MODEL_##order, 0, {0, 0, 0, 0}};               \
+    static model_site_t *model_site_listed_ __attribute__((section("model_sites"), used)) = &model_site_here_
 
 #define cc_atomic_load_(p, order) __extension__({                                                                    \
         MODEL_SITE_(MODEL_LOAD, order);                                                                              \
@@ -44,12 +45,9 @@ typedef struct model_site {
         (__typeof__(*(p)))(uintptr_t)model_fetch_(&model_site_here_, MODEL_OP_##op, (p), sizeof *(p),                \
                                                   (uint64_t)(uintptr_t)(v)); })
 
-#define cc_atomic_copy_(to, from, bytes) ((void)model_copy((to), (from), (bytes)))
-
 #define cc_atomic_fence_full_() __extension__({ MODEL_SITE_(MODEL_FENCE, ACQ_REL); model_fence_(&model_site_here_); })
 
 #define cc_atomic_copy_(to, from, bytes) ((void)model_copy((to), (from), (bytes)))
-void *model_copy(void *to, const void *from, size_t bytes);
 
 uint64_t model_load_(model_site_t *, const void *p, size_t size);
 void model_store_(model_site_t *, void *p, size_t size, uint64_t value);
@@ -57,6 +55,7 @@ uint64_t model_exchange_(model_site_t *, void *p, size_t size, uint64_t value);
 bool model_cas_(model_site_t *, void *p, size_t size, void *expected, uint64_t value, bool weak);
 uint64_t model_fetch_(model_site_t *, int op, void *p, size_t size, uint64_t value);
 void model_fence_(model_site_t *);
+bool model_heavy_(model_site_t *);
 void model_pause_(void);
 void *model_copy(void *to, const void *from, size_t bytes);
 

@@ -177,8 +177,7 @@ static size_t spsc_send_(cc_channel_t *channel, const unsigned char *messages, s
 {
     size_t room = spsc_room_(channel, n);
     n = n < room ? n : room;
-    for (size_t i = 0; i < n; i++)
-        cc_channel_put_(channel, messages + i * size, size, channel->stride, channel->stamp);
+    cc_channel_put_many_(channel, messages, n, size, channel->stride, channel->stamp);
     return n == 0 ? 0 : cc_channel_sent_(channel, n);
 }
 

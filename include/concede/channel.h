@@ -161,20 +161,42 @@ CC_TEMPLATE_ size_t cc_channel_room_(const cc_channel_t *channel)
 }
 
 /* A stream moves each line twice a lap, to the receiver and back. Both sides ask for the lines they need next while they
- * work on this one: the receiver 5 lines ahead, the sender 2 (measured with `concede bench channel`: more than twice the
+ * work on this one: the receiver 5 lines ahead, the sender 2, and 8 in a burst (measured with `concede bench channel`: more than twice the
  * messages a second on AMD Zen 3). Past the end of the ring that asks for memory that is not ours, which does nothing. */
 #define CC_CHANNEL_NEW_LINE_(position, stride) (((position) >> 1) % ((stride) < 64 ? 64 / (stride) : 1) == 0)
 #define CC_CHANNEL_AHEAD_(turn, lines) ((const char *)(turn) + (lines) * 64)
 
-/* SPSC: writes the next message into its slot, or leaves what is there if NULL, and stamps it. */
+/* SPSC: writes the message of a position into its slot, or leaves what is there if NULL, and stamps it. */
+CC_TEMPLATE_ void cc_channel_write_(cc_channel_t *channel, cc_index_ position, const void *message, size_t size,
+                                  size_t stride, size_t stamp, size_t ahead)
+{
+    cc_index_ *turn = cc_channel_stamp_(channel, position, stride, stamp);
+    if (CC_CHANNEL_NEW_LINE_(position, stride)) CC_ARCH_PREFETCH_WRITE_(CC_CHANNEL_AHEAD_(turn, ahead));
+    if (message) cc_atomic_copy_((unsigned char *)turn - stamp, message, size);
+    cc_store_release(turn, (cc_index_)(position + 1)); /* [channel.stamp] pairs with the receiver's look */
+}
+
+/* SPSC: writes the next message. */
 CC_TEMPLATE_ void cc_channel_put_(cc_channel_t *channel, const void *message, size_t size, size_t stride, size_t stamp)
 {
     cc_index_ position = channel->sender.position;
-    cc_index_ *turn = cc_channel_stamp_(channel, position, stride, stamp);
-    if (CC_CHANNEL_NEW_LINE_(position, stride)) CC_ARCH_PREFETCH_WRITE_(CC_CHANNEL_AHEAD_(turn, 2));
-    if (message) cc_atomic_copy_((unsigned char *)turn - stamp, message, size);
     cc_store_relaxed(&channel->sender.position, (cc_index_)(position + 2)); /* relaxed: others read it for len only */
-    cc_store_release(turn, (cc_index_)(position + 1)); /* [channel.stamp] pairs with the receiver's look */
+    cc_channel_write_(channel, position, message, size, stride, stamp, 2);
+}
+
+/* SPSC: writes the next n messages, 8 lines at a time, the last one first: the receiver waits for the first, and when that
+ * is there so are the others. In their order it would take each line from under the pen. */
+#define CC_CHANNEL_BATCH_(stride) ((stride) < 512 ? 512 / (stride) : 1)
+CC_TEMPLATE_ void cc_channel_put_many_(cc_channel_t *channel, const unsigned char *messages, size_t n, size_t size,
+                                     size_t stride, size_t stamp)
+{
+    for (size_t batch; n > 0; n -= batch, messages += batch * size) {
+        cc_index_ position = channel->sender.position;
+        batch = n < CC_CHANNEL_BATCH_(stride) ? n : CC_CHANNEL_BATCH_(stride);
+        cc_store_relaxed(&channel->sender.position, (cc_index_)(position + 2 * batch)); /* relaxed: as above */
+        for (size_t i = batch; i-- > 0;)
+            cc_channel_write_(channel, (cc_index_)(position + 2 * i), messages + i * size, size, stride, stamp, 8);
+    }
 }
 
 /* SPSC: n messages were put. Wakes the receiver if it sleeps, and settles what a close at the same time means for them;
@@ -238,10 +260,9 @@ CC_TEMPLATE_ int cc_channel_recv_(cc_channel_t *channel, void *message, size_t s
 CC_TEMPLATE_ size_t cc_channel_send_many_(cc_channel_t *channel, const void *messages, size_t n, size_t size, size_t stride,
                                         size_t stamp)
 {
-    const unsigned char *message = (const unsigned char *)messages;
     if (CC_UNLIKELY_(channel->shape != CC_CHANNEL_SHAPE_(CC_CHANNEL_SPSC, size) || cc_channel_room_(channel) < n || n == 0))
         return cc_channel_send_many_slow_(channel, messages, n, size);
-    for (size_t i = 0; i < n; i++) cc_channel_put_(channel, message + i * size, size, stride, stamp);
+    cc_channel_put_many_(channel, (const unsigned char *)messages, n, size, stride, stamp);
     return cc_channel_sent_(channel, n);
 }
 

@@ -602,6 +602,11 @@ typedef struct plan {
     bench_setting setting;
     uint32_t subjects;
     struct { const bench_peer *peer; const bench_subject *subject; } entry[64];
+
+    double slice_seconds;
+    uint32_t rounds, tries, tried;       /* how many are to count; how many may run, and have run */
+    bench_run *run;
+    bench_histogram *latencies, *latest; /* of the rounds that count, and of the latest one */
 } plan;
 
 typedef struct engine {
@@ -611,8 +616,7 @@ typedef struct engine {
     bench_histogram *histograms; /* one a thread, for the slice */
     uint32_t threads;            /* room for so many */
     bool stuck;                  /* threads of a slice still run */
-    double slice_seconds, slice_total, seconds_planned;
-    uint32_t rounds, tries;
+    double slice_total, seconds_planned;
     uint32_t slices_done, slices_planned;
     uint64_t begin_ns;
     char *error;
@@ -681,7 +685,7 @@ static bool run_slice(engine *e, const plan *p, uint32_t which, bench_result *re
         t->loop = subject->loops[w->loop];
         t->cpu = w->how & ONE_CPU ? bench_cpu(0) : bench_cpu(i);
     }
-    if (!slice_go(s, setting->threads, e->slice_seconds, e->options->interrupted, &why)) {
+    if (!slice_go(s, setting->threads, p->slice_seconds, e->options->interrupted, &why)) {
         e->stuck = true;
         snprintf(e->error, e->error_size, "%s: %s (%s, %u threads)", subject->name, why, w->name,
                  (unsigned)setting->threads);
@@ -731,7 +735,7 @@ static bool run_slice(engine *e, const plan *p, uint32_t which, bench_result *re
     values[BENCH_CPU] = (double)cpu_ns / (double)ops;
     for (uint32_t m = 0; m < BENCH_METRICS; m++) {
         bench_samples *samples = &result->metrics[m];
-        if (m == BENCH_JAIN && e->slice_seconds < fair_seconds(p)) continue;
+        if (m == BENCH_JAIN && p->slice_seconds < fair_seconds(p)) continue;
         if (w->metrics & BIT(m)) samples->values[samples->count++] = values[m];
     }
     return true;
@@ -772,29 +776,23 @@ static void forget_round(bench_run *run)
             if (run->result[i].metrics[m].count > run->rounds) run->result[i].metrics[m].count = run->rounds;
 }
 
-static bool run_plan(engine *e, const plan *p, bench_run *run)
+static bool plan_start(engine *e, plan *p, bench_run *run)
 {
     const workload *w = p->workload;
-    bool latency = has_latency(w), good = true;
-    e->slice_seconds = choose_slice(e, p);
-    e->rounds = choose_rounds(e, p);
-    e->tries = e->options->total > 0 ? e->rounds : 2 * e->rounds; /* a limited time is not spent on more rounds */
-    memset(run, 0, sizeof *run);
+    p->slice_seconds = choose_slice(e, p);
+    p->rounds = choose_rounds(e, p);
+    p->tries = e->options->total > 0 ? p->rounds : 2 * p->rounds; /* a limited time is not spent on more rounds */
+    p->run = run;
+    p->latencies = bench_alloc(p->subjects * sizeof *p->latencies);
+    p->latest = bench_alloc(p->subjects * sizeof *p->latest);
     snprintf(run->workload, sizeof run->workload, "%s", w->name);
     snprintf(run->title, sizeof run->title, "%s", w->title);
     run->family = w->family;
     run->setting = p->setting;
     run->primary = w->primary;
-    run->slice_ms = e->slice_seconds * 1e3;
+    run->slice_ms = p->slice_seconds * 1e3;
     run->result = calloc(p->subjects, sizeof *run->result);
-    /* Of the rounds that count, and of the round that runs. */
-    bench_histogram *latencies = bench_alloc(p->subjects * sizeof *latencies);
-    bench_histogram *round = bench_alloc(p->subjects * sizeof *round);
-    if (!run->result) {
-        snprintf(e->error, e->error_size, "out of memory");
-        good = false;
-    }
-    for (uint32_t i = 0; good && i < p->subjects; i++) {
+    for (uint32_t i = 0; run->result && i < p->subjects; i++) {
         bench_result *result = &run->result[run->results++];
         snprintf(result->name, sizeof result->name, "%s%s", p->entry[i].subject->name,
                  e->options->self_test && i == 1 ? ", again" : "");
@@ -803,51 +801,98 @@ static bool run_plan(engine *e, const plan *p, bench_run *run)
         result->flags = p->entry[i].subject->flags;
         if (e->options->self_test) result->flags &= ~(uint32_t)(BENCH_OURS | BENCH_BASELINE); /* they compete as equals */
         result->per_thread = calloc(p->setting.threads, sizeof *result->per_thread);
-        good = good && result->per_thread;
+        if (!result->per_thread) break;
     }
+    if (run->results > 0 && run->result[run->results - 1].per_thread) return true;
+    snprintf(e->error, e->error_size, "out of memory");
+    return false;
+}
+
+static bool plan_has_rounds(const plan *p)
+{
+    return p->run->rounds < p->rounds && p->tried < p->tries;
+}
+
+/* One slice of each subject; it counts if the machine stayed the same. */
+static bool plan_round(engine *e, plan *p)
+{
+    bench_run *run = p->run;
+    bool latency = has_latency(p->workload), good = true;
     double before = bench_line_ns();
     load load_before = load_now();
-    for (uint32_t tried = 0; good && !interrupted(e) && run->rounds < e->rounds && tried < e->tries; tried++) {
-        for (uint32_t i = 0; good && i < p->subjects && !interrupted(e); i++) {
-            uint32_t which = (i + tried) % p->subjects;
-            progress(e, p, p->entry[which].subject->name);
-            good = run_slice(e, p, which, &run->result[which], latency ? &round[which] : NULL);
-        }
-        double after = bench_line_ns();
-        load load_after = load_now();
-        double others = others_share(&load_before, &load_after);
-        /* A jump: the CPUs are not where they were. A lasting one is the new usual, and the rounds go on from there. */
-        bool moved = before > 0 && (after > 1.5 * before || before > 1.5 * after);
-        bool jumped = moved || others > BENCH_OTHERS_LIMIT;
-        bool last_chance = e->rounds - run->rounds >= e->tries - tried;
-        if (good && !interrupted(e) && (!jumped || last_chance)) {
-            run->line_ns[run->lines++] = before;
-            run->line_ns[run->lines++] = after;
-            run->others[run->rounds++] = others;
-            for (uint32_t i = 0; latency && i < p->subjects; i++) bench_histogram_merge(&latencies[i], &round[i]);
-        } else {
-            forget_round(run);
-            run->rounds_dropped += good && !interrupted(e);
-        }
-        before = after;
-        load_before = load_after;
-        if (tried >= e->rounds) e->seconds_planned += p->subjects * e->slice_seconds;
+    for (uint32_t i = 0; good && i < p->subjects && !interrupted(e); i++) {
+        uint32_t which = (i + p->tried) % p->subjects;
+        progress(e, p, p->entry[which].subject->name);
+        good = run_slice(e, p, which, &run->result[which], latency ? &p->latest[which] : NULL);
     }
-    for (uint32_t i = 0; latency && i < run->results; i++) {
+    double after = bench_line_ns();
+    load load_after = load_now();
+    double others = others_share(&load_before, &load_after);
+    bool whole = good && !interrupted(e);
+    bool moved = before > 0 && (after > 1.5 * before || before > 1.5 * after); /* the CPUs are not where they were */
+    bool last_chance = p->rounds - run->rounds >= p->tries - p->tried;
+    if (whole && ((!moved && others <= BENCH_OTHERS_LIMIT) || last_chance)) {
+        run->line_ns[run->lines++] = before;
+        run->line_ns[run->lines++] = after;
+        run->others[run->rounds++] = others;
+        for (uint32_t i = 0; latency && i < p->subjects; i++) bench_histogram_merge(&p->latencies[i], &p->latest[i]);
+    } else {
+        forget_round(run);
+        run->rounds_dropped += whole;
+    }
+    if (p->tried++ >= p->rounds) e->seconds_planned += p->subjects * p->slice_seconds;
+    return good;
+}
+
+static void plan_end(plan *p)
+{
+    bench_run *run = p->run;
+    for (uint32_t i = 0; has_latency(p->workload) && i < run->results; i++) {
         bench_result *result = &run->result[i];
-        double share = w->how & HALVE ? 2 : 1;
-        result->latency_count = latencies[i].count;
-        result->latency_max = to_ns((double)latencies[i].max) / share - p->setting.work_ns;
+        double share = p->workload->how & HALVE ? 2 : 1;
+        result->latency_count = p->latencies[i].count;
+        result->latency_max = to_ns((double)p->latencies[i].max) / share - p->setting.work_ns;
         for (size_t k = 0; k < sizeof quantile_shares / sizeof *quantile_shares; k++) {
             result->quantile[k][0] = quantile_shares[k];
             result->quantile[k][1] =
-                to_ns(bench_histogram_quantile(&latencies[i], quantile_shares[k])) / share - p->setting.work_ns;
+                to_ns(bench_histogram_quantile(&p->latencies[i], quantile_shares[k])) / share - p->setting.work_ns;
         }
         result->quantiles = sizeof quantile_shares / sizeof *quantile_shares;
     }
-    free(latencies);
-    free(round);
+    free(p->latencies);
+    free(p->latest);
     bench_run_conclude(run);
+}
+
+/* The plans of one workload. They take turns round by round, so that what is said of 2 threads and of 32 was measured on
+ * the same machine: a virtual one may change from minute to minute. */
+static bool run_plans(engine *e, plan *plans, uint32_t count)
+{
+    bench_report *report = e->report;
+    bool good = true, more = true;
+    uint32_t started = 0;
+    bench_run *runs = &report->run[report->runs];
+    while (good && started < count) {
+        good = plan_start(e, &plans[started], &runs[started]);
+        started++;
+    }
+    while (good && more && !interrupted(e)) {
+        more = false;
+        for (uint32_t i = 0; good && i < count && !interrupted(e); i++) {
+            if (!plan_has_rounds(&plans[i])) continue;
+            good = plan_round(e, &plans[i]);
+            more = true;
+        }
+    }
+    for (uint32_t i = 0; i < started; i++) {
+        plan_end(&plans[i]);
+        if (runs[i].rounds > 0) {
+            report->run[report->runs++] = runs[i];
+            continue;
+        }
+        for (uint32_t k = 0; k < runs[i].results; k++) free(runs[i].result[k].per_thread); /* not one whole round */
+        free(runs[i].result);
+    }
     return good;
 }
 
@@ -1011,13 +1056,9 @@ bool bench_measure(bench_report *report, const bench_options *options, char *err
     e.begin_ns = now_ns();
     for (uint32_t i = 0; i < count; i++)
         e.seconds_planned += plans[i].subjects * choose_rounds(&e, &plans[i]) * choose_slice(&e, &plans[i]);
-    for (uint32_t i = 0; good && report->run && i < count && !interrupted(&e); i++) {
-        bench_run *run = &report->run[report->runs++];
-        good = run_plan(&e, &plans[i], run);
-        if (run->rounds > 0) continue;
-        for (uint32_t k = 0; k < run->results; k++) free(run->result[k].per_thread);
-        free(run->result);
-        report->runs--; /* not one whole round */
+    for (uint32_t i = 0, n; good && report->run && i < count && !interrupted(&e); i += n) {
+        for (n = 1; i + n < count && plans[i + n].workload == plans[i].workload;) n++;
+        good = run_plans(&e, &plans[i], n);
     }
     report->interrupted = interrupted(&e);
     if (!e.stuck) {

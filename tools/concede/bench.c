@@ -374,7 +374,8 @@ static void markdown_document(const bench_report *report)
            report->command, report->date);
     printf("%s Compiler %s, %s. Versions: %s. Threads are pinned: %s.\n\n", text, report->compiler, report->libc, peers,
            report->pin);
-    puts("Every implementation of a workload runs in turn inside each round, in rotated order, for a slice of time. A figure is\n"
+    puts("Every implementation of a workload runs in turn inside each round, in rotated order, for a slice of time; so do the\n"
+         "numbers of threads. A figure is\n"
          "the median of the rounds; +- is half the distance between the quartiles. \"concede is 2x\" means that concede is twice\n"
          "as good (faster, or less of it), as the median of the ratios inside a round. The best is bold where it beats the next\n"
          "in three of four rounds. Rounds in which the cost of a cache line between the CPUs jumped, or other programs took more\n"

@@ -34,7 +34,7 @@
 #endif
 
 #ifndef TEST_LIMIT_SECONDS
-#define TEST_LIMIT_SECONDS 120
+#define TEST_LIMIT_SECONDS 300
 #endif
 
 typedef struct test_case {

@@ -224,6 +224,16 @@ def program_compiles_without_a_warning_and_runs(name):
         run(program)
 
 
+@case
+def table_of_ports_has_every_target_and_no_failure():
+    targets = re.findall(r'^(?:port|emulated) \S+ "([^"]+)"', (SOURCE / "scripts/ports.sh").read_text(), flags=re.M)
+    table = re.search(r"<!-- ports:begin -->\n(.*?)<!-- ports:end -->", (SOURCE / "README.md").read_text(), flags=re.S).group(1)
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in table.splitlines()[2:]]
+    need(len(targets) > 8, "found only %s in scripts/ports.sh" % targets)
+    none("no row for " + t for t in targets if [r[0] for r in rows].count(t) != targets.count(t))
+    none("%s: %s" % (r[0], " | ".join(r[2:])) for r in rows if r[2:] != ["built, not run here", "", ""] and r[4] != "0")
+
+
 class Links(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()

@@ -10,29 +10,26 @@
 #include "os.h"
 
 /* The word:
- *   bit 0       HELD      somebody has it, or it is kept for somebody (GRANTED)
+ *   bit 0       HELD      somebody has it
  *   bit 1       PARKED    somebody may sleep: the release wakes one
- *   bit 2       GRANTED   given up, but only one who has slept may take it
- *   bits 8..31  OWED      how many waiters are owed the lock: until it is 0, releases grant
+ *   bits 8..31  OWED      how many waiters are owed the lock: until it is 0, only one who has slept may take it
  *
  *   from                  to                         by
- *   0                     HELD                       anybody: takes it
- *   0                     HELD PARKED                one who has slept: others may still
- *   HELD                  0                          the holder: gives it up
- *   HELD PARKED           0                          the holder, who then wakes one; from here on it is the woken one who
- *                                                    remembers that others may sleep
+ *   free: 0, PARKED       HELD                       anybody: takes it. PARKED goes: the release that left it wakes one, and
+ *                                                    from here on it is the woken one who remembers that others may sleep
+ *   free: 0, PARKED       HELD PARKED                one who has slept: others may still
+ *   HELD ...              the same but HELD          the holder: gives it up, then wakes one if PARKED
  *   HELD ...              the same and PARKED        one who goes to sleep, or who has slept and gives up waiting
  *   HELD ...              the same and OWED + 1      one who has waited too long
- *   HELD ... OWED > 0     the same and GRANTED       the holder: hands it over, and wakes one if PARKED
- *   HELD ... GRANTED      without GRANTED, PARKED    one who has slept: has it now; OWED - 1 if it was owed
+ *   OWED ...              HELD PARKED OWED ...       one who has slept: takes what was handed over; OWED - 1 if it was owed
  *
- * So a free lock is 0, and whoever is owed it keeps it from being free. GRANTED is never left behind: it is set only while
- * somebody is owed the lock, and that one takes it before it may give up waiting.
+ * So giving up is one subtraction, and it hands over while somebody is owed the lock: a newcomer finds it neither free nor
+ * held, and waits. That is never left behind, because whoever is owed the lock takes it before it may give up waiting.
  *
  * No wake-up is lost: going to sleep and giving up are both read-modify-writes of the one word, so either the release sees
  * PARKED, or the sleeper's compare-and-swap fails; and the kernel compares the word again as it puts the sleeper to sleep.
  * Whoever was woken, or may have been, leaves PARKED behind in every way it can go: with the lock, back to sleep, or away. */
-enum { FREE = CC_LOCK_FREE_, HELD = CC_LOCK_HELD_, PARKED = 2, GRANTED = 4, OWED = 1 << 8 };
+enum { FREE = CC_LOCK_FREE_, HELD = CC_LOCK_HELD_, PARKED = 2, OWED = 1 << 8 };
 
 /* Times, because pauses differ by ten between CPUs. Chosen on 2 CPUs of AMD Zen 3 under KVM with `concede bench lock`:
  *   MIN..   the range of the random interval between two looks. It starts long: each look takes the line from the holder
@@ -50,11 +47,20 @@ static uint32_t seed_(uintptr_t at)
     return ((uint32_t)(at >> 4) ^ (uint32_t)(at >> 20)) * UINT32_C(2654435761) | 1;
 }
 
+static bool is_free_(uint32_t seen)
+{
+    return !(seen & HELD) && seen < OWED;
+}
+
 static bool take_free_(cc_lock_t *lock, uint32_t as)
 {
-    uint32_t seen = FREE;
-    return cc_load_relaxed(&lock->word) == FREE && /* relaxed: the swap decides; reading leaves the line shared */
-           cc_cas_acquire(&lock->word, &seen, as); /* [lock.word] pairs with the swap in release */
+    uint32_t seen = cc_load_relaxed(&lock->word); /* relaxed: the swap decides; reading leaves the line shared */
+    return is_free_(seen) && cc_cas_acquire(&lock->word, &seen, as); /* [lock.word] pairs with the release */
+}
+
+bool cc_lock_try_acquire_slow_(cc_lock_t *lock)
+{
+    return take_free_(lock, HELD);
 }
 
 /* Looks at once and after one pause, because a short section may have ended by now, then at random intervals whose range
@@ -70,7 +76,8 @@ static bool spin_(cc_lock_t *lock, uint64_t ns, uint32_t as, bool yields)
     if (cc_cas_acquire(&lock->word, &seen, as)) return true; /* [lock.word] as above; most likely free: no look before it */
     cc_backoff_init_ns(&backoff, MIN_NS, MAX_NS);
     while (spun < budget) {
-        if ((as & PARKED) && (cc_load_relaxed(&lock->word) & GRANTED)) return false; /* relaxed: the swap in the caller takes it */
+        uint32_t word = cc_load_relaxed(&lock->word); /* relaxed: the swap in the caller takes it */
+        if ((as & PARKED) && !(word & HELD)) return false;
         if (yields && spun > 0) cc_os_yield_();
         uint32_t pauses = backoff.current / 2 + 1; /* on average */
         spun = pauses < UINT32_MAX - spun ? spun + pauses : UINT32_MAX;
@@ -85,16 +92,16 @@ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
     bool can_spin = cc_costs_may_spin_(), yields = deadline == CC_FOREVER, slept = false, owed = false, expired = false;
     uint64_t since = 0;
     uint64_t now = deadline == CC_FOREVER ? 0 : cc_os_now_(), spin = CC_LOCK_SPIN_NS;
-    if (now >= deadline) return cc_lock_take_(lock);
+    if (now >= deadline) return take_free_(lock, HELD);
     if (deadline - now < spin) spin = deadline - now;
     if (can_spin && spin_(lock, spin, HELD, yields)) return true;
     for (;;) {
         uint32_t seen = cc_load_relaxed(&lock->word); /* relaxed: each way on goes through a swap of it */
         uint32_t repaid = owed ? OWED : 0;
-        if (seen == FREE) {
+        if (is_free_(seen)) {
             if (cc_cas_acquire(&lock->word, &seen, slept ? HELD | PARKED : HELD)) return true; /* [lock.word] as above */
-        } else if (slept && (seen & GRANTED)) {
-            uint32_t taken = ((seen & ~(uint32_t)GRANTED) | PARKED) - repaid;
+        } else if (slept && !(seen & HELD)) {
+            uint32_t taken = (seen | HELD | PARKED) - repaid;
             if (cc_cas_acquire(&lock->word, &seen, taken)) return true; /* [lock.word] pairs with the handing over */
         } else if (expired) {
             if (cc_cas_relaxed(&lock->word, &seen, (seen | PARKED) - repaid)) return false; /* relaxed: passes on no data */
@@ -102,7 +109,7 @@ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
             if (!cc_cas_relaxed(&lock->word, &seen, seen + OWED)) continue; /* relaxed: passes on no data */
             owed = true; /* the next release hands it over: worth a look or two before sleeping again */
             for (uint32_t i = can_spin ? cc_backoff_pauses_(CC_LOCK_SPIN_NS) : 0; i > 0; i--) {
-                if (cc_load_relaxed(&lock->word) & GRANTED) break; /* relaxed: taken by the swap above */
+                if (!(cc_load_relaxed(&lock->word) & HELD)) break; /* relaxed: taken by the swap above */
                 cc_pause();
             }
         } else if ((seen & PARKED) || cc_cas_relaxed(&lock->word, &seen, seen | PARKED)) { /* relaxed: passes on no data */
@@ -120,12 +127,9 @@ void cc_lock_acquire_spin_slow_(cc_lock_t *lock)
     while (!spin_(lock, CC_LOCK_SPIN_NS, HELD, false)) {}
 }
 
-/* One swap gives it up or hands it over; after that only the address is used, because the next holder may have freed it. */
-void cc_lock_release_slow_(cc_lock_t *lock)
+/* The word is given up already, and the next holder may have freed it: only its address is used. */
+void cc_lock_release_slow_(cc_lock_t *lock, uint32_t seen)
 {
-    uint32_t seen = cc_load_relaxed(&lock->word); /* relaxed: the swap decides */
-    while (!cc_cas_release(&lock->word, &seen, seen >= OWED ? seen | GRANTED : FREE)) { /* [lock.word] pairs with the takers */
-    }
     if (seen & PARKED) cc_os_wake_(&lock->word, 1);
 }
 

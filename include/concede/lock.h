@@ -6,7 +6,7 @@
  *     counter++;
  *     cc_lock_release(&lock);
  *
- * A free lock is taken with one compare-and-swap and given up with another. A thread that finds it engaged waits by
+ * A free lock is taken with one compare-and-swap and given up with one subtraction. A thread that finds it engaged waits by
  * reading, at random intervals whose range doubles each time it loses, and lets others run in between; when that has cost
  * as much as sleeping would, it sleeps. Giving up makes no system call unless somebody sleeps. On one usable CPU nobody spins.
  *
@@ -43,7 +43,8 @@ CC_STATIC_ASSERT_(sizeof(cc_lock_t) == 4, "a lock is one futex word");
 
 CC_API CC_COLD_ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline);
 CC_API CC_COLD_ void cc_lock_acquire_spin_slow_(cc_lock_t *lock);
-CC_API CC_COLD_ void cc_lock_release_slow_(cc_lock_t *lock);
+CC_API CC_COLD_ bool cc_lock_try_acquire_slow_(cc_lock_t *lock);
+CC_API CC_COLD_ void cc_lock_release_slow_(cc_lock_t *lock, uint32_t seen);
 
 /* With CC_DEBUG defined each thread notes which locks it holds, and aborts with a message where it acquires one of them
  * again or releases one that is free. The build option CONCEDE_DEBUG defines it for all who link the library. */
@@ -59,13 +60,13 @@ CC_API CC_COLD_ void cc_lock_debug_release_(const cc_lock_t *lock);
 CC_INLINE_ bool cc_lock_take_(cc_lock_t *lock)
 {
     uint32_t seen = CC_LOCK_FREE_;
-    return CC_LIKELY_(cc_cas_acquire(&lock->word, &seen, CC_LOCK_HELD_)); /* [lock.word] pairs with the swap in release */
+    return CC_LIKELY_(cc_cas_acquire(&lock->word, &seen, CC_LOCK_HELD_)); /* [lock.word] pairs with release */
 }
 
 /* Takes the lock if it is free; returns whether it did. Never blocks. */
 CC_INLINE_ bool cc_lock_try_acquire(cc_lock_t *lock)
 {
-    return cc_lock_debug_acquired_(lock, cc_lock_take_(lock));
+    return cc_lock_debug_acquired_(lock, cc_lock_take_(lock) || cc_lock_try_acquire_slow_(lock));
 }
 
 /* Takes the lock, waiting until the deadline; returns whether it did. A past deadline still tries once. May block. */
@@ -100,10 +101,9 @@ CC_INLINE_ void cc_lock_acquire_spin(cc_lock_t *lock)
  * never blocks. */
 CC_INLINE_ void cc_lock_release(cc_lock_t *lock)
 {
-    uint32_t seen = CC_LOCK_HELD_;
     cc_lock_debug_release_(lock);
-    if (CC_UNLIKELY_(!cc_cas_release(&lock->word, &seen, CC_LOCK_FREE_))) /* [lock.word] pairs with the swap in acquire */
-        cc_lock_release_slow_(lock);
+    uint32_t seen = cc_fetch_sub_release(&lock->word, CC_LOCK_HELD_); /* [lock.word] pairs with the swap in acquire */
+    if (CC_UNLIKELY_(seen != CC_LOCK_HELD_)) cc_lock_release_slow_(lock, seen);
 }
 
 CC_END_DECLS

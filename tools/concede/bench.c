@@ -621,6 +621,7 @@ static int run_bench(int argc, char **argv)
         case SELF_TEST: measure.self_test = true; break;
         }
     }
+    if (measure.self_test && from) tool_usage_error(&concede_bench, "--self-test measures; it does not go with --from");
     if (measure.quick && measure.repeats == 0) measure.repeats = 5;
     measure.workloads = workloads[0] ? workloads : NULL;
     measure.progress = tool_progress;

@@ -60,6 +60,8 @@ static int fake_sched_yield(void)
 #undef syscall
 #undef sched_yield
 
+enum { ERRORS = 134 }; /* Linux has errno 1 to 133 */
+
 static void answer(long result, int error)
 {
     memset(&kernel, 0, sizeof kernel);
@@ -70,7 +72,7 @@ static void answer(long result, int error)
 
 TEST(every_errno_of_a_wait_becomes_one_of_the_contract)
 {
-    for (int error = 0; error < 134; error++) {
+    for (int error = 0; error < ERRORS; error++) {
         uint32_t word = 0;
         answer(0, error);
         int result = cc_os_wait_(&word, 0, CC_FOREVER);
@@ -116,9 +118,12 @@ TEST(a_wake_of_all_fits_the_kernel_s_int)
     cc_os_wake_(&word, 1);
     CHECK_EQ(kernel.value, 1);
     CHECK_EQ(kernel.operation, 1 | 128);
-    answer(0, EFAULT);
-    cc_os_wake_(&word, 1);
-    CHECK_EQ(errno, 4711);
+    for (int error = 1; error < ERRORS; error++) { /* EFAULT: the memory is gone; none may show */
+        answer(0, error);
+        cc_os_wake_(&word, 1);
+        CHECK_EQ(errno, 4711);
+        CHECK_EQ(kernel.calls, 1);
+    }
 }
 
 TEST(membarrier_is_had_only_if_the_kernel_says_so)
@@ -126,9 +131,8 @@ TEST(membarrier_is_had_only_if_the_kernel_says_so)
     answer(0, 0);
     CHECK(cc_os_membarrier_register_() && cc_os_membarrier_());
     CHECK_EQ(kernel.calls, 2);
-    static const int refusals[] = {ENOSYS, EPERM, EINVAL, ENOMEM};
-    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
-        answer(0, refusals[i]);
+    for (int error = 1; error < ERRORS; error++) {
+        answer(0, error);
         CHECK(!cc_os_membarrier_register_());
         CHECK(!cc_os_membarrier_());
         CHECK_EQ(errno, 4711);

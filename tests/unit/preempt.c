@@ -438,7 +438,7 @@ static void it_is_ours_alone(void)
     }
     CHECK(!cc_lock_try_acquire(&lock));
     cc_lock_release(&lock);
-    CHECK_EQ(lock.word, 0);
+    CHECK_EQ(lock.word & ~2u, 0); /* free, though somebody may have slept */
     CHECK(cc_lock_try_acquire(&lock));
     cc_lock_release(&lock);
 }

@@ -74,15 +74,15 @@ static void mutable_wake(const uint32_t *word, uint32_t count)
 #undef cc_atomic_exchange_
 #undef cc_atomic_cas_
 #undef cc_atomic_fetch_
-#undef cc_cas_release
+#undef cc_fetch_sub_release
 #define cc_atomic_load_(p, order)        (step(), __atomic_load_n((p), __ATOMIC_##order))
 #define cc_atomic_store_(p, v, order)    (step(), __atomic_store_n((p), (v), __ATOMIC_##order))
 #define cc_atomic_exchange_(p, v, order) (step(), __atomic_exchange_n((p), (v), __ATOMIC_##order))
 #define cc_atomic_cas_(p, e, v, weak, order)                                                                           \
     (step(), __atomic_compare_exchange_n((p), (e), (v), weak, __ATOMIC_##order, __ATOMIC_RELAXED))
 #define cc_atomic_fetch_(op, p, v, order) (step(), __atomic_fetch_##op((p), (v), __ATOMIC_##order))
-#define cc_cas_release(p, e, v)                                                                                        \
-    (mutant == STORE_FOR_SWAP ? (cc_store_release(p, v), true) : cc_atomic_cas_(p, e, v, false, RELEASE))
+#define cc_fetch_sub_release(p, v)                                                                                     \
+    (mutant == STORE_FOR_SWAP ? (cc_store_release(p, 0), (uint32_t)(v)) : cc_atomic_fetch_(sub, p, v, RELEASE))
 
 #define cc_os_wait_ mutable_wait
 #define cc_os_wake_ mutable_wake

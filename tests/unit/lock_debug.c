@@ -68,7 +68,7 @@ static bool aborts(void (*misuse)(void), char *said, size_t size)
     pid_t child = fork();
     if (child == 0) {
         dup2(ends[1], STDERR_FILENO);
-        alarm(TEST_LIMIT_SECONDS / 2);
+        test_watch_child();
         misuse();
         _exit(0);
     }

@@ -214,7 +214,7 @@ static void fork_body(int index, void *shared)
         pid_t child = fork();
         if (child == 0) {
             uint32_t word = 0;
-            alarm(TEST_LIMIT_SECONDS / 2);
+            test_watch_child();
             for (int j = 0; j < 100; j++) {
                 cc_os_wake_(stop + j, CC_OS_ALL);
                 (void)cc_os_wait_(&word, 0, 1);

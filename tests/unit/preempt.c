@@ -138,7 +138,7 @@ static bool fails(play p)
     pid_t child = fork();
     if (child == 0) {
         if (freopen("/dev/null", "w", stdout) == NULL) _exit(0);
-        alarm(TEST_LIMIT_SECONDS / 2);
+        test_watch_child();
         explore(p);
         _exit(__atomic_load_n(&test_bad_checks, __ATOMIC_RELAXED) != 0);
     }

@@ -198,7 +198,7 @@ static void *end_it_from_another_thread(void *argument)
 static int use_in_child(int way)
 {
     pthread_t thread;
-    alarm(TEST_LIMIT_SECONDS / 2);
+    test_watch_child();
     if (way == LOCK) { /* held by the thread that forked: it gives it up, and takes it again */
         cc_lock_release(&lock);
         cc_lock_acquire(&lock);

@@ -225,6 +225,8 @@ TEST(quota_of_cgroup_version_1)
     new_tree();
     const char *table = "7:memory:/m\n4:cpu,cpuacct:/docker/x\n2:cpuset:/c\n";
     CHECK_EQ(cpus_of(table), UINT32_MAX);
+    put("cpu,cpuacct/docker/x/cpu.cfs_quota_us", "400000\n");
+    CHECK_EQ(cpus_of(table), UINT32_MAX); /* of which period? */
     put("cpu,cpuacct/docker/x/cpu.cfs_quota_us", "-1\n");
     put("cpu,cpuacct/docker/x/cpu.cfs_period_us", "100000\n");
     CHECK_EQ(cpus_of(table), UINT32_MAX);

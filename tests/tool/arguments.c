@@ -29,6 +29,7 @@ static bool running;
 static const char *content;     /* of files */
 static size_t content_size;
 static int usable_cpus;
+static unsigned memory_ends_at, allocations;   /* the allocation that fails; 0: none does */
 
 /* ---- what the program holds: memory, and files with `file` set ---- */
 
@@ -77,12 +78,18 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 void __wrap_machine_measure(machine_t *m);
 bool __wrap_bench_measure(bench_report *report, const bench_options *options, char *error, size_t error_size);
 
-void *__wrap_malloc(size_t size) { return holds(__real_malloc(size), false); }
-void *__wrap_calloc(size_t count, size_t size) { return holds(__real_calloc(count, size), false); }
-char *__wrap_strdup(const char *text) { return holds(__real_strdup(text), false); }
+static bool memory_ends(void)
+{
+    return running && ++allocations == memory_ends_at;
+}
+
+void *__wrap_malloc(size_t size) { return memory_ends() ? NULL : holds(__real_malloc(size), false); }
+void *__wrap_calloc(size_t count, size_t size) { return memory_ends() ? NULL : holds(__real_calloc(count, size), false); }
+char *__wrap_strdup(const char *text) { return memory_ends() ? NULL : holds(__real_strdup(text), false); }
 
 void *__wrap_realloc(void *memory, size_t size)
 {
+    if (memory_ends()) return NULL;
     lets_go(memory);
     return holds(__real_realloc(memory, size), false);
 }
@@ -95,7 +102,7 @@ void __wrap_free(void *memory)
 
 int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
 {
-    int error = __real_posix_memalign(memory, alignment, size);
+    int error = memory_ends() ? ENOMEM : __real_posix_memalign(memory, alignment, size);
     if (error == 0) holds(*memory, false);
     return error;
 }
@@ -189,6 +196,8 @@ static const char *run(const uint8_t *bytes, size_t size)
     content = copy + at;
     content_size = size - at;
     usable_cpus = 1 + (int)(size & 1);
+    memory_ends_at = size % 3 ? 0 : 1 + (unsigned)(size / 3 % 64);
+    allocations = 0;
 
     FILE *out = stdout, *err = stderr;
     stdout = open_memstream(&text[0], &lengths[0]);

@@ -26,7 +26,7 @@ static void draw_system(uint64_t *rng, uint64_t ns)
         script[i].passes_ns = jumps[test_random(rng) % (sizeof jumps / sizeof jumps[0])];
     }
     fake.script = script;
-    fake.script_lines = test_random(rng) % (LINES + 1);
+    fake.script_lines = (size_t)(test_random(rng) % (LINES + 1));
     deadline = ns < CC_FOREVER - 1 - fake.now_ns ? fake.now_ns + ns : CC_FOREVER - 1;
 }
 

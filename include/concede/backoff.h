@@ -4,7 +4,10 @@
  *
  *     cc_backoff_t backoff = CC_BACKOFF_INIT;
  *     uint64_t old = cc_load_relaxed(&word);
- *     while (!cc_cas_weak_relaxed(&word, &old, old * 3)) cc_backoff(&backoff);
+ *     while (!cc_cas_weak_relaxed(&word, &old, old * 3)) {
+ *         cc_backoff(&backoff);
+ *         old = cc_load_relaxed(&word);            // what the failed swap saw is old by now
+ *     }
  *
  * A wait for another thread snoozes, and sleeps once snoozing is no longer worth it:
  *

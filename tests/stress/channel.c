@@ -203,64 +203,34 @@ static void many_times(int senders, int receivers, uint32_t kind, int times, uin
     for (int i = 0; i < times; i++) run_traffic(senders, receivers, kind, ms);
 }
 
-static void one_to_one_spsc(void)
+STRESS(spsc_one_to_one_loses_nothing)
 {
     many_times(1, 1, CC_CHANNEL_SPSC, 15, 20);
 }
 
-static void one_to_one(void)
+STRESS(mpmc_one_to_one_loses_nothing)
 {
     many_times(1, 1, CC_CHANNEL_MPMC, 10, 20);
 }
 
-static void many_to_one(void)
+STRESS(many_to_one_loses_nothing)
 {
     many_times(4, 1, CC_CHANNEL_MPMC, 6, 30);
 }
 
-static void one_to_many(void)
+STRESS(one_to_many_loses_nothing)
 {
     many_times(1, 4, CC_CHANNEL_MPMC, 6, 30);
 }
 
-static void many_to_many(void)
+STRESS(many_to_many_loses_nothing)
 {
     many_times(3, 3, CC_CHANNEL_MPMC, 8, 40);
 }
 
-static void thirty_two(void)
+STRESS(thirty_two_threads_lose_nothing)
 {
     many_times(16, 16, CC_CHANNEL_MPMC, 3, 80);
-}
-
-TEST(spsc_one_to_one_loses_nothing)
-{
-    stress_everywhere(one_to_one_spsc);
-}
-
-TEST(mpmc_one_to_one_loses_nothing)
-{
-    stress_everywhere(one_to_one);
-}
-
-TEST(many_to_one_loses_nothing)
-{
-    stress_everywhere(many_to_one);
-}
-
-TEST(one_to_many_loses_nothing)
-{
-    stress_everywhere(one_to_many);
-}
-
-TEST(many_to_many_loses_nothing)
-{
-    stress_everywhere(many_to_many);
-}
-
-TEST(thirty_two_threads_lose_nothing)
-{
-    stress_everywhere(thirty_two);
 }
 
 /* Messages go round between two channels, as many as fit both or just one, and nobody uses a deadline: each wake-up is
@@ -300,7 +270,7 @@ static void run_circle(int threads, uint32_t kind, size_t capacity, uint32_t sno
     for (int i = 0; i < 2; i++) cc_channel_destroy(c.channels[i]);
 }
 
-static void circles(void)
+STRESS(messages_that_go_round_never_stop)
 {
     static const uint32_t snoozes[] = {CC_SNOOZE_ADAPTIVE, CC_SNOOZE_NONE, 8};
     for (int i = 0; i < 3; i++) {
@@ -312,11 +282,6 @@ static void circles(void)
             }
         }
     }
-}
-
-TEST(messages_that_go_round_never_stop)
-{
-    stress_everywhere(circles);
 }
 
 /* Short lives: a few messages, and a third thread closes the channel meanwhile. What the senders were told was accepted
@@ -376,7 +341,7 @@ static void lives_body(stress_thread *t, void *shared)
     next_life(t, l, l->rounds + 1);
 }
 
-static void short_lives(void)
+STRESS(a_close_at_any_moment_loses_nothing_that_was_accepted)
 {
     static const int threads[][2] = {{1, 1}, {1, 1}, {1, 2}, {2, 2}};
     for (int i = 0; i < 4; i++) {
@@ -388,9 +353,4 @@ static void short_lives(void)
         l.rounds = test_effort(i == 0 ? 2500 : 700);
         stress_threads(l.senders + l.receivers + 1, lives_body, &l);
     }
-}
-
-TEST(a_close_at_any_moment_loses_nothing_that_was_accepted)
-{
-    stress_everywhere(short_lives);
 }

@@ -111,14 +111,9 @@ TEST(a_missing_fence_loses_a_wake_up_and_is_noticed)
 
 #else
 
-static void ping_pong_scenario(void)
+STRESS(ping_pong_loses_no_wake_up)
 {
     CHECK_EQ(lost_in_ping_pong(300), 0);
-}
-
-TEST(ping_pong_loses_no_wake_up)
-{
-    stress_everywhere(ping_pong_scenario);
 }
 
 /* Producers add to a count, consumers take from it one by one: the simplest lock-free structure that one can wait for.
@@ -217,34 +212,19 @@ static void run_crowd(int producers, int consumers, uint64_t ms)
     }
 }
 
-static void one_to_one(void)
+STRESS(one_producer_and_one_consumer_lose_nothing)
 {
     run_crowd(1, 1, 45);
 }
 
-static void many_to_many(void)
+STRESS(producers_and_consumers_lose_nothing)
 {
     run_crowd(2, 4, 45);
 }
 
-static void thirty_two(void)
+STRESS(thirty_two_threads_lose_nothing)
 {
     run_crowd(8, 24, 75);
-}
-
-TEST(one_producer_and_one_consumer_lose_nothing)
-{
-    stress_everywhere(one_to_one);
-}
-
-TEST(producers_and_consumers_lose_nothing)
-{
-    stress_everywhere(many_to_many);
-}
-
-TEST(thirty_two_threads_lose_nothing)
-{
-    stress_everywhere(thirty_two);
 }
 
 /* Everybody waits for the next epoch of the same gate, which opens for all at once. */
@@ -277,7 +257,7 @@ static void gate_body(stress_thread *t, void *shared)
     }
 }
 
-static void gate_scenario(void)
+STRESS(nobody_sleeps_through_a_notify_all)
 {
     for (int waiters = 1; waiters <= 31; waiters += 10) {
         static gate g;
@@ -287,11 +267,6 @@ static void gate_scenario(void)
         stress_threads(waiters + 1, gate_body, &g);
         CHECK_EQ(g.event.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
     }
-}
-
-TEST(nobody_sleeps_through_a_notify_all)
-{
-    stress_everywhere(gate_scenario);
 }
 
 #endif

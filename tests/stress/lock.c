@@ -67,34 +67,19 @@ static void run_guarded(int threads, int spinners, uint64_t ms)
     cc_lock_release(&g.lock);
 }
 
-static void two_threads(void)
+STRESS(two_threads_exclude_each_other)
 {
     run_guarded(2, 0, 300);
 }
 
-static void eight_threads(void)
+STRESS(eight_threads_exclude_each_other)
 {
     run_guarded(8, 0, 300);
 }
 
-static void thirty_two_threads(void)
+STRESS(thirty_two_threads_exclude_each_other)
 {
     run_guarded(32, 0, 400);
-}
-
-TEST(two_threads_exclude_each_other)
-{
-    stress_everywhere(two_threads);
-}
-
-TEST(eight_threads_exclude_each_other)
-{
-    stress_everywhere(eight_threads);
-}
-
-TEST(thirty_two_threads_exclude_each_other)
-{
-    stress_everywhere(thirty_two_threads);
 }
 
 /* Only where a spinner cannot keep the holder from running. */
@@ -135,7 +120,7 @@ static void convoy_body(stress_thread *t, void *shared)
     }
 }
 
-static void convoy_scenario(void)
+STRESS(a_convoy_of_sleepers_is_woken_to_the_last)
 {
     for (uint64_t threads = 2; threads <= 12; threads += 5) {
         static convoy c;
@@ -146,11 +131,6 @@ static void convoy_scenario(void)
         CHECK_EQ(c.passed, c.threads * c.rounds);
         CHECK_EQ(c.lock.word & ~2u, 0); /* free; that somebody may sleep is remembered until the next release */
     }
-}
-
-TEST(a_convoy_of_sleepers_is_woken_to_the_last)
-{
-    stress_everywhere(convoy_scenario);
 }
 
 /* Whoever counts the references down to none frees the lock, while others may still be in their release. */
@@ -194,7 +174,7 @@ static void freed_body(stress_thread *t, void *shared)
     }
 }
 
-static void freed_scenario(void)
+STRESS(release_does_not_touch_a_lock_that_was_freed)
 {
     static freed f;
     memset(&f, 0, sizeof f);
@@ -202,11 +182,6 @@ static void freed_scenario(void)
     f.rounds = test_effort(3000);
     stress_threads((int)f.threads, freed_body, &f);
     CHECK_EQ(f.freed, f.rounds);
-}
-
-TEST(release_does_not_touch_a_lock_that_was_freed)
-{
-    stress_everywhere(freed_scenario);
 }
 
 /* Threads that take the lock back at once after giving it up, and one that sleeps for it: it gets its turn. */
@@ -232,15 +207,10 @@ static void starving_body(stress_thread *t, void *shared)
     }
 }
 
-static void starving_scenario(void)
+STRESS(nobody_starves)
 {
     static starving s;
     memset(&s, 0, sizeof s);
     s.wanted = test_effort(30);
     stress_threads(6, starving_body, &s);
-}
-
-TEST(nobody_starves)
-{
-    stress_everywhere(starving_scenario);
 }

@@ -33,17 +33,12 @@ static void ping_pong_body(stress_thread *t, void *shared)
     }
 }
 
-static void ping_pong_scenario(void)
+STRESS(ping_pong_loses_no_token)
 {
     static ping_pong p;
     memset(&p, 0, sizeof p);
     p.deadline = stress_deadline(200);
     stress_threads(2, ping_pong_body, &p);
-}
-
-TEST(ping_pong_loses_no_token)
-{
-    stress_everywhere(ping_pong_scenario);
 }
 
 /* One gives a token, and the next only when that one was taken; the taker's short deadlines cross with it all the time.
@@ -86,17 +81,12 @@ static void crossing_body(stress_thread *t, void *shared)
     CHECK(!cc_parker_park_timeout(&c->parker, 0)); /* and none is left */
 }
 
-static void crossing_scenario(void)
+STRESS(timeouts_that_cross_a_token_lose_and_invent_none)
 {
     static crossing c;
     memset(&c, 0, sizeof c);
     c.deadline = stress_deadline(200);
     stress_threads(2, crossing_body, &c);
-}
-
-TEST(timeouts_that_cross_a_token_lose_and_invent_none)
-{
-    stress_everywhere(crossing_scenario);
 }
 
 /* Two give a token, one after the other; whoever takes it sees what both wrote. Nothing else orders that: the turns are
@@ -170,17 +160,12 @@ static void freed_body(stress_thread *t, void *shared)
     }
 }
 
-static void freed_scenario(void)
+STRESS(unpark_does_not_touch_a_parker_that_was_freed)
 {
     static freed f;
     memset(&f, 0, sizeof f);
     f.deadline = stress_deadline(100);
     stress_threads(2, freed_body, &f);
-}
-
-TEST(unpark_does_not_touch_a_parker_that_was_freed)
-{
-    stress_everywhere(freed_scenario);
 }
 
 /* 32 threads in a ring, one token between them. */
@@ -207,16 +192,11 @@ static void ring_body(stress_thread *t, void *shared)
     }
 }
 
-static void ring_scenario(void)
+STRESS(a_ring_of_32_threads_keeps_its_token)
 {
     static ring r;
     memset(&r, 0, sizeof r);
     r.deadline = stress_deadline(200);
     stress_threads(32, ring_body, &r);
     CHECK_EQ(r.count % 32, 0);
-}
-
-TEST(a_ring_of_32_threads_keeps_its_token)
-{
-    stress_everywhere(ring_scenario);
 }

@@ -1,6 +1,6 @@
 /* stress.h: what a stress test needs besides harness.h: threads that are watched, places to run them, random delays.
  *
- * A scenario runs for a time, not for a count (stress_ms), and again in every place (stress_everywhere): on one CPU, where
+ * A scenario runs for a time, not for a count (stress_deadline), and again in every place (STRESS): on one CPU, where
  * a thread meets another only by being preempted, and on two; with membarrier and without. Threads report progress; when
  * none makes any for STRESS_STALL_S the program ends and says who stood where: a lost wake-up is a failure, not a hang. */
 #ifndef CONCEDE_TESTS_STRESS_H
@@ -187,5 +187,14 @@ __attribute__((unused)) static void stress_everywhere(void (*scenario)(void))
     }
     stress_use_cpus(2);
 }
+
+/* A case that runs everywhere: STRESS(nobody_starves) { ... } */
+#define STRESS(name)                          \
+    static void stress_##name(void);          \
+    TEST(name)                                \
+    {                                         \
+        stress_everywhere(stress_##name);     \
+    }                                         \
+    static void stress_##name(void)
 
 #endif

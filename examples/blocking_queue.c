@@ -6,16 +6,17 @@
 #include <concede/atomic.h>
 #include <concede/event.h>
 #include <pthread.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 enum { SLOTS = 8 }; /* a power of two */
 
 typedef struct queue {
-    CC_ALIGNED_(CC_CACHE_LINE) uint64_t tail; /* next to send */
-    CC_ALIGNED_(CC_CACHE_LINE) uint64_t head; /* next to receive */
-    CC_ALIGNED_(CC_CACHE_LINE) cc_event_t not_empty;
-    CC_ALIGNED_(CC_CACHE_LINE) cc_event_t not_full;
+    alignas(CC_CACHE_LINE) uint64_t tail; /* next to send */
+    alignas(CC_CACHE_LINE) uint64_t head; /* next to receive */
+    alignas(CC_CACHE_LINE) cc_event_t not_empty;
+    alignas(CC_CACHE_LINE) cc_event_t not_full;
     struct {
         uint64_t turn; /* 2n: empty for round n; 2n+1: full for round n */
         uint64_t value;

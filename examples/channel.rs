@@ -1,6 +1,6 @@
 //! Calls the channel from Rust through `extern "C"`: two threads, a thousand numbers, a close.
 //!
-//!     rustc examples/channel.rs -L build/release -o channel && ./channel
+//!     rustc -O examples/channel.rs -l static=concede -L build/release -o build/channel && build/channel
 use std::os::raw::{c_int, c_void};
 
 #[repr(C)]

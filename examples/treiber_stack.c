@@ -7,6 +7,7 @@
 #include <concede/backoff.h>
 #include <concede/deadline.h>
 #include <pthread.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@ enum { NODES = 64, THREADS = 4, MOVES = 500000 };
 static uint32_t next[NODES]; /* atomic: a slow pop reads it while the node's new owner writes it */
 
 typedef struct stack {
-    CC_ALIGNED_(CC_CACHE_LINE) uint64_t head; /* tag << 32 | index of the top node */
+    alignas(CC_CACHE_LINE) uint64_t head; /* tag << 32 | index of the top node */
 } stack;
 
 static uint64_t retag(uint64_t old, uint32_t top)
@@ -49,7 +50,8 @@ static void push(stack *s, uint32_t node, cc_backoff_t *backoff, uint64_t *tries
 static stack shared;
 static bool with_backoff;
 static struct {
-    CC_ALIGNED_(CC_CACHE_LINE) uint64_t pops, pushes;
+    alignas(CC_CACHE_LINE) uint64_t pops;
+    uint64_t pushes;
 } count[NODES]; /* plain: only the owner of a node counts */
 static uint64_t tried;
 

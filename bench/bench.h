@@ -13,46 +13,7 @@
  * A family is cas, lock, park or channel; a workload is one question about it (`bench_workloads`), and a run is a workload
  * with its parameters fixed (threads, time outside the lock, interval between messages ...).
  *
- * The JSON that `--json` writes. Times are in the unit that is said beside them.
- *
- *   {
- *     "concede_bench": 1,                      version of this format
- *     "version": "0.1.0", "date": "2026-01-31T12:00:00Z", "command": "concede bench lock",
- *     "interrupted": false,                    true: stopped by Ctrl-C; holds what was measured until then
- *     "machine": { "cpu": "...", "cpus": 2, "system": "Linux 6.1.0 x86_64", "libc": "glibc 2.36",
- *                  "compiler": "gcc 12.2.0", "hypervisor": true,
- *                  "clock": "tsc" | "clock_gettime", "clock_ghz": 2.445, "clock_overhead_ns": 10.2,
- *                  "clock_step_ns": 10.0,      the smallest difference that it shows
- *                  "pause_ns": 32.1, "yield_ns": 350.0, "pin": "spread" },
- *     "peers": [ { "name": "ck", "version": "0.7.1", "present": true } ... ],
- *     "histogram_error": 0.0039,               largest relative error of a latency
- *     "runs": [ {
- *       "workload": "lock.tight",  "family": "lock",
- *       "title": "acquire + release, nothing outside",
- *       "parameters": { "threads": 2, "outside_ns": 0 },   other keys: senders, receivers, interval_us, capacity,
- *                                                           message_size, burst, work_ns
- *       "primary": "rate",                     the metric by which they are ranked
- *       "baseline": "concede",                 whose samples the ratios are taken to
- *       "slice_ms": 100, "rounds": 7,          rounds that count
- *       "rounds_dropped": 1,                   the line cost jumped or other programs ran, so they do not count
- *       "line_ns": [ 85.2, 86.0 ... ],         one way, probed before and after each round that counts
- *       "others": [ 0.01 ... ],                share of the CPUs that other programs took, in each round that counts
- *       "winner": "concede" | null,            null: too noisy to rank
- *       "results": [ {
- *         "name": "pthread_mutex", "uses": "pthread_mutex_lock, default type", "peer": "libc",
- *         "ours": false, "baseline": false, "can_sleep": true,
- *         "metrics": {                         keys: see bench_metrics; those that the workload has
- *           "rate": { "unit": "M/s", "better": "higher" | "lower",
- *                     "median": 28.1, "q1": 27.9, "q3": 28.6, "samples": [ 28.1 ... ],    one a round
- *                     "ratio": { "median": 0.31, "q1": 0.30, "q3": 0.32 } },  this one's sample by the baseline's of the
- *           ... },                                                            same round; absent for the baseline
- *         "latency": { "unit": "ns", "count": 123456, "max": 52000, "quantiles": [ [0.5, 83.0], [0.9, 99.1] ... ] },
- *         "per_thread": [ 1000, 1002 ... ]     operations of each thread in all rounds; jain is taken in each round
- *       } ... ]
- *     } ... ]
- *   }
- *
- * A metric or a ratio that could not be measured is absent; latency and per_thread are there where the workload has them. */
+ * concede(1) has the form of the JSON that `--json` writes. */
 #ifndef CONCEDE_BENCH_H
 #define CONCEDE_BENCH_H
 
@@ -331,9 +292,10 @@ bool bench_named(const char *names, const char *text, bool in_full);
 
 /* Measures. False: a message is in error[]; the report holds what was measured until then. */
 bool bench_measure(bench_report *report, const bench_options *options, char *error, size_t error_size);
+void bench_run_free(bench_run *run);
 void bench_report_free(bench_report *report);
 
-/* The JSON above. The writer does not look at errors of `out`. read takes "-" for standard input. */
+/* The JSON of `concede bench --json`. The writer does not look at errors of `out`. read takes "-" for standard input. */
 void bench_json_write(FILE *out, const bench_report *report);
 bool bench_json_read(const char *path, bench_report *report, char *error, size_t error_size);
 

@@ -1,4 +1,4 @@
-/* output.c: a report as JSON and back. The format is in bench.h. */
+/* output.c: a report as JSON and back. The form is in concede(1). */
 #include "bench.h"
 #include "../tools/concede/json.h"
 #include <math.h>

@@ -14,7 +14,7 @@ import time
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(SOURCE / "tests"), str(SOURCE / "tests/tool")]
 from checks import case, main, need, skip  # noqa: E402
-from sample import results  # noqa: E402
+from sample import results, undocumented  # noqa: E402
 
 PROGRAM = os.environ["CONCEDE_PROGRAM"]
 FAST = ["-s", "0.002", "-r", "3"]
@@ -80,6 +80,7 @@ def every_workload_and_implementation_in_the_list_can_be_measured_by_name():
 def json_has_the_documented_form():
     data = json.loads(bench("lock.wait", "park", "channel.many", "-t", "2", "--json", "-", "--only", "concede,libc", *FAST)[0])
     need(data["concede_bench"] == 1 and not data["interrupted"], data.keys())
+    need(not undocumented("bench", data), undocumented("bench", data))
     need(data["command"].startswith("concede bench lock.wait") and re.match(r"\d{4}-\d\d-\d\dT", data["date"]), data["command"])
     need(data["machine"]["clock_overhead_ns"] > 0 and 0 < data["histogram_error"] < .01, data["machine"])
     need({r["workload"] for r in data["runs"]} >= {"lock.wait", "park.post", "channel.many"}, [r["workload"] for r in data["runs"]])

@@ -3,7 +3,9 @@
 which shows the wrong one is found out. Usage: sample.py [SEED] > results.json"""
 import json
 import math
+import pathlib
 import random
+import re
 import sys
 
 SHARES = [
@@ -206,6 +208,24 @@ def results(seed=1):
         "histogram_error": 0.0039,
         "runs": runs,
     }
+
+
+def undocumented(command, data):
+    """The keys in what a command wrote that concede(1) does not have in its part of the JSON section."""
+    page = pathlib.Path(__file__).resolve().parents[2].joinpath("man/concede.1").read_text()
+    part = page.split("\n.Ss JSON\n")[1].split("\n.Sh ")[0].split("\n.Cm %s :\n" % command)[1].split("\nOf\n")[0]
+
+    def keys(value):
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                yield key
+                if key != "machine" or command == "bench":  # elsewhere it is what info writes
+                    yield from keys(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                yield from keys(inner)
+
+    return sorted(set(keys(data)) - set(re.findall(r"\w+", part)))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import time
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(SOURCE / "tests"), str(SOURCE / "tests/tool")]
 from checks import case, main, need, run, skip, tool  # noqa: E402
-from sample import results  # noqa: E402
+from sample import results, undocumented  # noqa: E402
 
 PROGRAM = os.environ["CONCEDE_PROGRAM"]
 
@@ -213,6 +213,7 @@ COSTS = {"pause", "yield", "clock", "fence", "wake_none", "wake_call", "wake", "
 def info_measures_every_cost_with_its_spread():
     info = json.loads(concede("info", "--json")[0])
     need(COSTS <= info["costs"].keys(), info["costs"].keys())
+    need(not undocumented("info", info), undocumented("info", info))
     for name, cost in info["costs"].items():
         need(0 < cost["p10"] <= cost["median"] <= cost["p90"] and cost["samples"] >= 1, "%s: %s" % (name, cost))
     need(info["cpus"]["affinity"] == len(cpu_list()), info["cpus"])
@@ -356,6 +357,7 @@ def tune_gives_latency_and_cpu_their_due():
 @case
 def tune_predicts_by_its_model():
     tuned = json.loads(concede("tune", "--wait", "75%:1us,25%:1ms", "--json")[0])
+    need(not undocumented("tune", tuned), undocumented("tune", tuned))
     costs = {k: v["median"] for k, v in tuned["machine"]["costs"].items()}
     if "choices" not in tuned:
         skip("one CPU: no choices")

@@ -2,10 +2,11 @@
  *
  * The page (report.html, built into the program) draws everything from one JSON object in it:
  *   concede_report, version, date, command
- *   machine       what `concede info --json` says; absent if the results come from a file without it
+ *   machine       what `concede info --json` writes; absent if the results come from a file without it
  *   probes        the names of machine.costs
  *   progression   the steps of a wait: does (spin, yield, sleep), pauses, ns, since
- *   bench         the results as `concede bench --json` writes them; see bench/bench.h */
+ *   bench         the results as `concede bench --json` writes them
+ * concede(1) has the forms of the two. */
 #include "machine.h"
 #include "tool.h"
 

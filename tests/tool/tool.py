@@ -823,8 +823,9 @@ def bash_completes_commands_and_values():
         need(set(bash_completion(*words)) == {"latency", "balance", "cpu"}, "%s: %s" % (words, bash_completion(*words)))
     need(bash_completion("tune", "--wait", "") == [], "a wait cannot be known")
     if HAS_BENCH:
-        need(set(bash_completion("bench", "--markdown", "")) == {"document", "tables"}, "the forms of a document")
+        need(set(bash_completion("bench", "--markdown", "")) == {"document", "tables", "machine"}, "the forms")
         need(set(bash_completion("bench", "")) >= {"cas", "lock", "park", "channel", "all"}, "the workloads")
+        need("lock.fair" in bash_completion("bench", "lock."), bash_completion("bench", "lock."))
     here = str(SOURCE / "tools/concede/main")
     need(bash_completion("report", "--from", here) == [here + ".c"], bash_completion("report", "--from", here))
 
@@ -876,6 +877,9 @@ def zsh_completes_commands_and_values():
     listed = zsh_completion("concede ")
     for command in COMMANDS:
         need(command in listed, listed)
+    if HAS_BENCH:
+        listed = zsh_completion("concede bench lock.")
+        need("lock.fair" in listed and "lock.tight" in listed, listed)
     listed = zsh_completion("concede tune --prefer ")
     need("latency" in listed and "balance" in listed, listed)
 

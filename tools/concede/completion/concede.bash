@@ -29,12 +29,12 @@ _concede() {
         case $value in
         '') words="$(_concede_help "$program" "$command" | grep -oE '^  (-.,)? +--[a-z-]+' | grep -oE -e '--[a-z-]+')"
             if [[ $command == bench && $current != -* ]]; then
-                words="cas lock park channel all"
+                words="cas lock park channel all $("$program" bench --list 2>/dev/null | sed -n '2,/^[a-z]/s/^  //p')"
             fi ;;
         FILE) COMPREPLY=($(compgen -f -- "$current")) && return ;;
         WHAT) words="latency balance cpu" ;;
         HOW) words="spread none" ;;
-        FORM) words="document tables" ;;
+        FORM) words="document tables machine" ;;
         *) return ;;
         esac
     fi

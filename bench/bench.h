@@ -108,6 +108,7 @@ double bench_histogram_quantile(const bench_histogram *h, double q);
 /* ---- what a loop sees ---------------------------------------------------------------------------------------------- */
 
 enum { BENCH_CAS, BENCH_LOCK, BENCH_PARK, BENCH_CHANNEL, BENCH_FAMILIES };
+extern const char *const bench_families[BENCH_FAMILIES]; /* their names */
 
 /* A run's parameters; 0 where the workload has no such thing. */
 typedef struct bench_setting {
@@ -298,17 +299,6 @@ void bench_report_free(bench_report *report);
 /* The JSON of `concede bench --json`. The writer does not look at errors of `out`. read takes "-" for standard input. */
 void bench_json_write(FILE *out, const bench_report *report);
 bool bench_json_read(const char *path, bench_report *report, char *error, size_t error_size);
-
-/* ---- for other commands -------------------------------------------------------------------------------------------- */
-
-/* One way of a cache line between two CPUs, in ns; negative if there are not two. About 1 ms. */
-double bench_line_ns(void);
-/* The i-th of the CPUs that the threads are pinned to, modulo their number; -1 if they are not pinned. */
-int bench_cpu(uint32_t i);
-/* Pins the calling thread; does nothing for -1. */
-void bench_pin(int cpu);
-
-/* The command is `concede_bench` of tools/concede/tool.h; see tools/concede/bench.c. */
 
 CC_END_DECLS
 

@@ -17,6 +17,8 @@
 
 bench_clock bench_time;
 
+const char *const bench_families[BENCH_FAMILIES] = { "cas", "lock", "park", "channel" };
+
 const bench_metric bench_metrics[BENCH_METRICS] = {
     [BENCH_RATE] = { "rate", "M/s", "M/s", true },
     [BENCH_NS] = { "ns", "ns", "ns each", false },
@@ -24,7 +26,7 @@ const bench_metric bench_metrics[BENCH_METRICS] = {
     [BENCH_P50] = { "p50", "ns", "p50 ns", false },
     [BENCH_P99] = { "p99", "ns", "p99 ns", false },
     [BENCH_P999] = { "p999", "ns", "p999 ns", false },
-    [BENCH_WORST] = { "worst", "ns", "worst ns", false },
+    [BENCH_WORST] = { "worst", "ns", "worst", false },
     [BENCH_JAIN] = { "jain", "", "Jain", true },
     [BENCH_RETRIES] = { "retries", "", "retries", false },
     [BENCH_CPU] = { "cpu", "ns", "CPU ns", false },
@@ -360,7 +362,6 @@ uint64_t bench_pace(uint64_t due)
 
 static int pin_cpus[1024];
 static uint32_t pin_count; /* 0: not pinned */
-static bool pin_known;
 
 #if defined(__linux__)
 /* The CPUs to pin to; false: the text names none that may be used. */
@@ -368,7 +369,6 @@ static bool pin_choose(const char *pin)
 {
     cpu_set_t usable;
     pin_count = 0;
-    pin_known = true;
     if (pin && strcmp(pin, "none") == 0) return true;
     if (sched_getaffinity(0, sizeof usable, &usable) != 0) return true;
     if (!pin || strcmp(pin, "spread") == 0) {
@@ -386,7 +386,7 @@ static bool pin_choose(const char *pin)
     return pin_count > 0;
 }
 
-void bench_pin(int cpu)
+static void pin_to(int cpu)
 {
     cpu_set_t set;
     if (cpu < 0) return;
@@ -398,19 +398,18 @@ void bench_pin(int cpu)
 static bool pin_choose(const char *pin)
 {
     (void)pin;
-    pin_known = true;
     return true;
 }
 
-void bench_pin(int cpu)
+static void pin_to(int cpu)
 {
     (void)cpu;
 }
 #endif
 
-int bench_cpu(uint32_t i)
+/* The i-th of the CPUs that the threads are pinned to, modulo their number; -1 if they are not pinned. */
+static int cpu_of(uint32_t i)
 {
-    if (!pin_known) pin_choose(NULL);
     return pin_count ? pin_cpus[i % pin_count] : -1;
 }
 
@@ -424,7 +423,7 @@ typedef struct shared_line {
 static void *line_answer(void *argument)
 {
     shared_line *l = argument;
-    bench_pin(bench_cpu(1));
+    pin_to(cpu_of(1));
     for (uint32_t n = 1; n < 2 * LINE_TRIPS; n += 2) {
         while (cc_load_acquire(&l->word) != n) {}
         cc_store_release(&l->word, n + 1);
@@ -437,7 +436,7 @@ static void *line_ask(void *argument)
     shared_line *l = argument;
     static double ns;
     double trips[LINE_TRIPS / 100];
-    bench_pin(bench_cpu(0));
+    pin_to(cpu_of(0));
     for (uint32_t i = 0, n = 1; i < LINE_TRIPS / 100; i++) {
         uint64_t before = bench_ticks();
         for (int k = 0; k < 100; k++, n += 2) {
@@ -451,12 +450,13 @@ static void *line_ask(void *argument)
     return &ns;
 }
 
-double bench_line_ns(void)
+/* One way of a cache line between two CPUs, in ns; negative if there are not two. About 1 ms. */
+static double line_ns(void)
 {
     pthread_t ask, answer;
     void *ns = NULL;
     bench_time_start();
-    if (cc_costs()->cpus < 2 || (bench_cpu(0) >= 0 && bench_cpu(0) == bench_cpu(1))) return -1;
+    if (cc_costs()->cpus < 2 || (cpu_of(0) >= 0 && cpu_of(0) == cpu_of(1))) return -1;
     shared_line *l = bench_alloc(sizeof *l);
     bool asked = pthread_create(&ask, NULL, line_ask, l) == 0;
     if (asked && pthread_create(&answer, NULL, line_answer, l) == 0)
@@ -533,7 +533,7 @@ typedef struct slice {
 static void *slice_run(void *argument)
 {
     slice_thread *t = argument;
-    bench_pin(t->cpu);
+    pin_to(t->cpu);
     pthread_barrier_wait(&t->slice->start);
     t->begin_ns = now_ns();
     uint64_t cpu = thread_cpu_ns();
@@ -683,7 +683,7 @@ static bool run_slice(engine *e, const plan *p, uint32_t which, bench_result *re
         t->bench.burst = setting->burst;
         t->bench.histogram = &e->histograms[i];
         t->loop = subject->loops[w->loop];
-        t->cpu = w->how & ONE_CPU ? bench_cpu(0) : bench_cpu(i);
+        t->cpu = w->how & ONE_CPU ? cpu_of(0) : cpu_of(i);
     }
     if (!slice_go(s, setting->threads, p->slice_seconds, e->options->interrupted, &why)) {
         e->stuck = true;
@@ -818,14 +818,14 @@ static bool plan_round(engine *e, plan *p)
 {
     bench_run *run = p->run;
     bool latency = has_latency(p->workload), good = true;
-    double before = bench_line_ns();
+    double before = line_ns();
     load load_before = load_now();
     for (uint32_t i = 0; good && i < p->subjects && !interrupted(e); i++) {
         uint32_t which = (i + p->tried) % p->subjects;
         progress(e, p, p->entry[which].subject->name);
         good = run_slice(e, p, which, &run->result[which], latency ? &p->latest[which] : NULL);
     }
-    double after = bench_line_ns();
+    double after = line_ns();
     load load_after = load_now();
     double others = others_share(&load_before, &load_after);
     bool whole = good && !interrupted(e);
@@ -890,8 +890,7 @@ static bool run_plans(engine *e, plan *plans, uint32_t count)
             report->run[report->runs++] = runs[i];
             continue;
         }
-        for (uint32_t k = 0; k < runs[i].results; k++) free(runs[i].result[k].per_thread); /* not one whole round */
-        free(runs[i].result);
+        bench_run_free(&runs[i]); /* not one whole round */
     }
     return good;
 }
@@ -1036,7 +1035,7 @@ bool bench_measure(bench_report *report, const bench_options *options, char *err
         snprintf(error, error_size, "cannot pin to '%s': it names a CPU that this process may not use", options->pin);
         return false;
     }
-    may_spin = cc_costs()->cpus > 1 && (pin_count == 0 || bench_cpu(0) != bench_cpu(1));
+    may_spin = cc_costs()->cpus > 1 && (pin_count == 0 || cpu_of(0) != cpu_of(1));
     plan *plans = calloc(PLANS, sizeof *plans);
     uint32_t count = plans ? plan_all(plans, PLANS, options) : 0;
     if (count == 0) {
@@ -1070,12 +1069,15 @@ bool bench_measure(bench_report *report, const bench_options *options, char *err
     return good;
 }
 
+void bench_run_free(bench_run *run)
+{
+    for (uint32_t i = 0; i < run->results; i++) free(run->result[i].per_thread);
+    free(run->result);
+}
+
 void bench_report_free(bench_report *report)
 {
-    for (uint32_t i = 0; i < report->runs; i++) {
-        for (uint32_t k = 0; k < report->run[i].results; k++) free(report->run[i].result[k].per_thread);
-        free(report->run[i].result);
-    }
+    for (uint32_t i = 0; i < report->runs; i++) bench_run_free(&report->run[i]);
     free(report->run);
     report->run = NULL;
     report->runs = 0;

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const family_names[BENCH_FAMILIES] = { "cas", "lock", "park", "channel" };
-
 /* The parameters by name; 0 is left out, and read as 0. */
 typedef struct parameter {
     const char *key;
@@ -81,7 +79,7 @@ static void write_run(json_writer_t *w, const bench_run *run)
 {
     json_open(w, NULL, '{');
     json_string(w, "workload", run->workload);
-    json_string(w, "family", family_names[run->family]);
+    json_string(w, "family", bench_families[run->family]);
     json_string(w, "title", run->title);
     json_open(w, "parameters", '{');
     for (size_t i = 0; i < PARAMETERS; i++) {
@@ -202,7 +200,7 @@ static bool read_run(const json_t *from, bench_run *run)
     const char *family = json_get_string(from, "family", ""), *primary = json_get_string(from, "primary", "");
     read_text(from, "workload", run->workload, sizeof run->workload);
     read_text(from, "title", run->title, sizeof run->title);
-    while (run->family < BENCH_FAMILIES && strcmp(family_names[run->family], family) != 0) run->family++;
+    while (run->family < BENCH_FAMILIES && strcmp(bench_families[run->family], family) != 0) run->family++;
     while (run->primary < BENCH_METRICS && strcmp(bench_metrics[run->primary].key, primary) != 0) run->primary++;
     if (run->family == BENCH_FAMILIES || run->primary == BENCH_METRICS) return false;
     for (size_t i = 0; i < PARAMETERS; i++) {

@@ -42,6 +42,8 @@ def bench(*arguments, code=0, width=100, **more):
     "--only nobody|no implementation named 'nobody'",
     "--only concede,|no implementation|",
     "--markdown page|none of document, tables, machine",
+    "--csv --markdown tables|choose one",
+    "--csv --json -|choose one",
     "--jason|did you mean --json?",
 ])
 def wrong_argument_gets_one_line_and_exit_code_2(what):

@@ -244,7 +244,7 @@ TEST(a_long_workload_runs_only_by_its_full_name)
 /* Four turns of 4 ms for each thread of a CPU; in less time the index would be the scheduler's. */
 TEST(fairness_is_judged_by_slices_with_several_turns_for_each_thread)
 {
-    bench_cpu(0); /* chooses the CPUs */
+    pin_choose(NULL);
     uint32_t cpus = pin_count ? pin_count : cc_costs()->cpus;
     bench_report report = measured("lock.tight", 3 * cpus);
     CHECK(fabs(report.run[0].slice_ms - 3 * 16) < 1e-9);

@@ -32,7 +32,7 @@ static const tool_option_t options[] = {
     { 0, NULL, NULL, NULL },
 };
 const tool_command_t concede_bench = {
-    "bench", "[cas|lock|park|channel|all|WORKLOAD]... [OPTION]...", "measure concede beside what else there is",
+    "bench", "[cas|lock|park|channel|all|WORKLOAD]... [OPTION]...", "Measure concede beside what else there is.",
     "Every implementation of a workload runs in turn inside each round, in rotated order, so that all meet the same "
     "machine. A ratio is taken inside a round; shown are the median of the rounds and, as +-, half the distance "
     "between the quartiles. Rounds in which the cost of a cache line between two CPUs jumped, or other programs took "
@@ -54,6 +54,12 @@ static const char *figure(double x)
     double size = fabs(x);
     snprintf(text, sizeof *texts, "%.*f", size >= 100 || size == 0 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4, x);
     return text;
+}
+
+/* A value of a metric. The worst of a million may be microseconds or seconds, so it brings its unit. */
+static const char *shown(uint32_t metric, double value)
+{
+    return metric == BENCH_WORST ? tool_duration(value) : figure(value);
 }
 
 static const char *spread_percent(const bench_spread *spread)
@@ -141,7 +147,7 @@ static void print_run(const bench_run *run)
         const bench_result *result = &run->result[i];
         const bench_samples *primary = &result->metrics[run->primary];
         tool_cell(table, "%s%s", result->name, (int32_t)i == run->winner && ranks(run) ? " *" : "");
-        tool_cell(table, "%s", figure(primary->value.median));
+        tool_cell(table, "%s", shown(run->primary, primary->value.median));
         tool_cell(table, "%s", spread_percent(&primary->value));
         if (run->results > 1 && primary->has_ratio) {
             bench_spread times = advantage(primary, bench_metrics[run->primary].higher);
@@ -151,7 +157,8 @@ static void print_run(const bench_run *run)
             tool_cell(table, "%s", "");
             tool_cell(table, "%s", "");
         }
-        for (uint32_t k = 0; k < other_count; k++) tool_cell(table, "%s", figure(result->metrics[others[k]].value.median));
+        for (uint32_t k = 0; k < other_count; k++)
+            tool_cell(table, "%s", shown(others[k], result->metrics[others[k]].value.median));
     }
     tool_table_print(table, stdout, 2);
     char note[256];
@@ -174,13 +181,15 @@ static void list_peers(const bench_report *report, bool present, char *text, siz
     }
 }
 
+/* Of a cache line between CPUs, from the median of each run. */
 static bench_spread line_cost(const bench_report *report)
 {
     double lines[2 * BENCH_ROUNDS];
     uint32_t n = 0;
-    for (uint32_t i = 0; i < report->runs; i++)
-        for (uint32_t k = 0; k < report->run[i].lines && n < 2 * BENCH_ROUNDS; k++)
-            if (report->run[i].line_ns[k] > 0) lines[n++] = report->run[i].line_ns[k];
+    for (uint32_t i = 0; i < report->runs && n < 2 * BENCH_ROUNDS; i++) {
+        double median = bench_spread_of(report->run[i].line_ns, report->run[i].lines).median;
+        if (median > 0) lines[n++] = median;
+    }
     return bench_spread_of(lines, n);
 }
 
@@ -264,7 +273,7 @@ static void markdown_run(const bench_run *run)
         const bench_result *result = &run->result[i];
         const bench_samples *primary = &result->metrics[run->primary];
         const char *bold = (int32_t)i == run->winner && ranks(run) ? "**" : "";
-        printf("| %s%s%s | %s%s%s | %s |", bold, result->name, bold, bold, figure(primary->value.median), bold,
+        printf("| %s%s%s | %s%s%s | %s |", bold, result->name, bold, bold, shown(run->primary, primary->value.median), bold,
                spread_percent(&primary->value));
         if (ratios && primary->has_ratio) {
             bench_spread times = advantage(primary, bench_metrics[run->primary].higher);
@@ -273,7 +282,7 @@ static void markdown_run(const bench_run *run)
             printf(" | |");
         }
         for (uint32_t m = 0; m < BENCH_METRICS; m++)
-            if (m != run->primary && result->metrics[m].count) printf(" %s |", figure(result->metrics[m].value.median));
+            if (m != run->primary && result->metrics[m].count) printf(" %s |", shown(m, result->metrics[m].value.median));
         printf(" %s |\n", result->flags & BENCH_CAN_SLEEP ? "yes" : "no");
     }
     putchar('\n');
@@ -320,12 +329,12 @@ static void markdown_columns(const bench_run *const *runs, uint32_t count, bool 
             const bench_result *result = find_result(runs[k], names[r]);
             const char *bold = result && result - runs[k]->result == runs[k]->winner ? "**" : "";
             if (result && result->flags & BENCH_CAN_SLEEP) sleeps = "yes";
-            if (result) printf(" %s%s%s |", bold, figure(result->metrics[runs[k]->primary].value.median), bold);
+            if (result) printf(" %s%s%s |", bold, shown(runs[k]->primary, result->metrics[runs[k]->primary].value.median), bold);
             else printf(" |");
         }
         const bench_result *result = find_result(last, names[r]);
         for (uint32_t e = 0; e < extras; e++)
-            printf("%s%s |", result ? " " : "", result ? figure(result->metrics[extra[e]].value.median) : "");
+            printf("%s%s |", result ? " " : "", result ? shown(extra[e], result->metrics[extra[e]].value.median) : "");
         printf(" %s |\n", sleeps);
     }
     putchar('\n');
@@ -374,21 +383,22 @@ static void markdown_document(const bench_report *report)
            report->command, report->date);
     printf("%s Compiler %s, %s. Versions: %s. Threads are pinned: %s.\n\n", text, report->compiler, report->libc, peers,
            report->pin);
-    puts("Every implementation of a workload runs in turn inside each round, in rotated order, for a slice of time; so do the\n"
-         "numbers of threads. A figure is\n"
-         "the median of the rounds; +- is half the distance between the quartiles. \"concede is 2x\" means that concede is twice\n"
-         "as good (faster, or less of it), as the median of the ratios inside a round. The best is bold where it beats the next\n"
-         "in three of four rounds. Rounds in which the cost of a cache line between the CPUs jumped, or other programs took more\n"
-         "than 5 % of the CPUs, do not count. CPU ns is CPU time of all threads (at intervals: of the receiver) per operation.\n"
-         "A lock's latency includes one reading of the clock, a round trip half of one for each way. Jain is the index of how\n"
-         "evenly the threads share the operations of a slice: 1 is even, 1/n is all to one. Threads that share a CPU take turns of\n"
-         "3 to 4 ms on it, and in one or two turns each the index would show little but that; so where there are more threads\n"
-         "than CPUs, the slices of all last at least 16 ms for each thread of a CPU, four turns.\n");
+    puts("| | |\n|---|---|\n"
+         "| a round | a slice of time for each implementation, in rotated order; the numbers of threads take turns, too |\n"
+         "| a figure | the median of the rounds; +- is half the distance between the quartiles |\n"
+         "| a round that does not count | the cost of a cache line between the CPUs jumped, or other programs took more than 5 % of "
+         "the CPUs |\n"
+         "| concede is 2x | twice as good (faster, or less of it): the median of the ratios inside a round |\n"
+         "| bold | the best, where it beats the next in three of four rounds |\n"
+         "| latency | a lock's includes one reading of the clock, a round trip's half of one for each way |\n"
+         "| CPU ns | CPU time of all threads (at intervals: of the receiver) for one operation |\n"
+         "| Jain | how evenly the threads share the operations of a slice: 1 is even, 1/n is all to one. Threads that share a CPU "
+         "take turns of 3 to 4 ms on it, so with more threads than CPUs a slice lasts at least four turns, 16 ms, for each thread "
+         "of a CPU |\n"
+         "| sleeps | whether a thread that waits long gives its CPU away |\n");
     for (uint32_t i = 0; i < report->runs; i++) {
         if (i == 0 || report->run[i].family != report->run[i - 1].family) {
-            char family[32];
-            snprintf(family, sizeof family, "%.*s", (int)strcspn(report->run[i].workload, "."), report->run[i].workload);
-            printf("## %s\n\n", family);
+            printf("## %s\n\n", bench_families[report->run[i].family]);
         }
         markdown_run(&report->run[i]);
     }
@@ -473,8 +483,10 @@ static bool is_workload(const char *word)
 
 _Noreturn static void unknown_workload(const char *word)
 {
-    const char *names[64] = { "all", "cas", "lock", "park", "channel" };
-    for (uint32_t i = 0; i < 50 && bench_workload_name(i); i++) names[5 + i] = bench_workload_name(i);
+    const char *names[64] = { "all" };
+    uint32_t n = 1;
+    for (uint32_t i = 0; i < BENCH_FAMILIES; i++) names[n++] = bench_families[i];
+    for (uint32_t i = 0; n < 63 && bench_workload_name(i); i++) names[n++] = bench_workload_name(i);
     const char *closest = tool_closest(word, names);
     if (closest) tool_usage_error(&concede_bench, "unknown workload '%s'; did you mean %s?", word, closest);
     tool_usage_error(&concede_bench, "unknown workload '%s'", word);
@@ -499,12 +511,11 @@ static void check_names(const char *names)
 
 static void print_list(void)
 {
-    static const char *const families[] = { "cas", "lock", "park", "channel" };
     puts("workloads:");
     for (uint32_t i = 0; bench_workload_name(i); i++) printf("  %s\n", bench_workload_name(i));
     for (uint32_t family = 0; family < BENCH_FAMILIES; family++) {
         const char *last = "";
-        printf("%s:\n", families[family]);
+        printf("%s:\n", bench_families[family]);
         for (const bench_peer *const *peer = bench_peers; *peer; peer++)
             for (const bench_subject *const *at = (*peer)->subjects; at && *at; at++) {
                 if ((*at)->family != family || strcmp((*at)->name, last) == 0) continue; /* sizes of one implementation */
@@ -520,16 +531,8 @@ static void keep_runs(bench_report *report, const char *workloads)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < report->runs; i++) {
-        bench_run *run = &report->run[i];
-        if (!workloads || bench_named(workloads, run->workload, false)) {
-            bench_run moved = report->run[kept];
-            report->run[kept++] = *run;
-            if (run != &report->run[kept - 1]) *run = moved;
-        }
-    }
-    for (uint32_t i = kept; i < report->runs; i++) {
-        for (uint32_t k = 0; k < report->run[i].results; k++) free(report->run[i].result[k].per_thread);
-        free(report->run[i].result);
+        if (!workloads || bench_named(workloads, report->run[i].workload, false)) report->run[kept++] = report->run[i];
+        else bench_run_free(&report->run[i]);
     }
     report->runs = kept;
 }
@@ -552,118 +555,148 @@ static int self_test(const bench_report *report)
     return code;
 }
 
+/* What was asked for. */
+typedef struct request {
+    bench_options measure;
+    const char *json, *from, *compare, *markdown;
+    bool csv;
+    char workloads[512], command[256];
+} request;
+
+static void add_workload(request *r, const char *word)
+{
+    if (!is_workload(word)) unknown_workload(word);
+    if (strcmp(word, "all") == 0) word = "cas,lock,park,channel";
+    size_t at = strlen(r->workloads);
+    if (at + strlen(word) + 2 > sizeof r->workloads) tool_usage_error(&concede_bench, "too many workloads");
+    snprintf(r->workloads + at, sizeof r->workloads - at, "%s%s", at ? "," : "", word);
+}
+
+static void parse_threads(bench_options *measure, const char *text)
+{
+    for (const char *at = text; *at;) {
+        char *end;
+        unsigned long n = strtoul(at, &end, 10);
+        if (end == at || n < 1 || n > 1024 || (*end && *end != ',') || measure->thread_counts == 16)
+            tool_usage_error(&concede_bench, "--threads: '%s' is not a list of numbers from 1 to 1024", text);
+        measure->threads[measure->thread_counts++] = (uint32_t)n;
+        at = *end ? end + 1 : end;
+    }
+}
+
+static uint32_t parse_number(const char *option, const char *text, uint32_t max)
+{
+    uint64_t count;
+    if (!tool_parse_count(text, 1, max, &count))
+        tool_usage_error(&concede_bench, "--%s: '%s' is not a number from 1 to %u", option, text, max);
+    return (uint32_t)count;
+}
+
+static double parse_seconds(const char *text)
+{
+    char *end;
+    double seconds = strtod(text, &end);
+    if (end == text || *end || !(seconds >= 0.001 && seconds <= 600))
+        tool_usage_error(&concede_bench, "--seconds: '%s' is not a number from 0.001 to 600", text);
+    return seconds;
+}
+
+static void take_option(request *r, int option, const char *value)
+{
+    bench_options *measure = &r->measure;
+    uint64_t count;
+    switch (option) {
+    case THREADS: parse_threads(measure, value); break;
+    case SECONDS: measure->slice = parse_seconds(value); break;
+    case REPEATS: measure->repeats = parse_number("repeats", value, BENCH_ROUNDS); break;
+    case CAPACITY: measure->capacity = parse_number("capacity", value, 1u << 24); break;
+    case SIZE:
+        if (!tool_parse_count(value, 8, 256, &count) || (count != 8 && count != 64 && count != 256))
+            tool_usage_error(&concede_bench, "--message-size: '%s' is none of 8, 64, 256", value);
+        measure->message_size = (uint32_t)count;
+        break;
+    case PIN: measure->pin = value; break;
+    case ONLY:
+        check_names(value);
+        measure->only = value;
+        break;
+    case QUICK:
+        measure->quick = true;
+        measure->total = 15;
+        break;
+    case JSON: r->json = value; break;
+    case FROM: r->from = value; break;
+    case COMPARE: r->compare = value; break;
+    case CSV: r->csv = true; break;
+    case MARKDOWN:
+        r->markdown = value;
+        if (strcmp(value, "document") != 0 && strcmp(value, "tables") != 0 && strcmp(value, "machine") != 0)
+            tool_usage_error(&concede_bench, "--markdown: '%s' is none of document, tables, machine", value);
+        break;
+    case SELF_TEST: measure->self_test = true; break;
+    }
+}
+
+static void show(const request *r, const bench_report *report)
+{
+    if (r->json && strcmp(r->json, "-") == 0) return; /* that was it */
+    if (r->csv) print_csv(report);
+    else if (r->markdown && strcmp(r->markdown, "tables") == 0) markdown_tables(report);
+    else if (r->markdown && strcmp(r->markdown, "machine") == 0) markdown_machine(report);
+    else if (r->markdown) markdown_document(report);
+    else if (!r->compare) print_report(report);
+}
+
 static int run_bench(int argc, char **argv)
 {
-    bench_options measure = { 0 };
-    const char *json = NULL, *from = NULL, *compare = NULL, *markdown = NULL;
-    bool csv = false;
-    char error[256], workloads[512] = "";
-    uint64_t count;
+    request r = { .csv = false };
+    bench_options *measure = &r.measure;
+    char error[256];
     tool_args_t args = { .command = &concede_bench, .argc = argc, .argv = argv };
     for (int c; (c = tool_next(&args)) != TOOL_END;) {
-        if (c == TOOL_WORD) {
-            if (!is_workload(args.value)) unknown_workload(args.value);
-            const char *word = strcmp(args.value, "all") == 0 ? "cas,lock,park,channel" : args.value;
-            size_t at = strlen(workloads);
-            if (at + strlen(word) + 2 > sizeof workloads) tool_usage_error(&concede_bench, "too many workloads");
-            snprintf(workloads + at, sizeof workloads - at, "%s%s", at ? "," : "", word);
-            continue;
+        if (c == LIST) {
+            print_list();
+            return 0;
         }
-        switch (c) {
-        case THREADS:
-            for (const char *at = args.value; *at;) {
-                char *end;
-                unsigned long n = strtoul(at, &end, 10);
-                if (end == at || n < 1 || n > 1024 || (*end && *end != ',') || measure.thread_counts == 16)
-                    tool_usage_error(&concede_bench, "--threads: '%s' is not a list of numbers from 1 to 1024", args.value);
-                measure.threads[measure.thread_counts++] = (uint32_t)n;
-                at = *end ? end + 1 : end;
-            }
-            break;
-        case SECONDS: {
-            char *end;
-            measure.slice = strtod(args.value, &end);
-            if (end == args.value || *end || !(measure.slice >= 0.001 && measure.slice <= 600))
-                tool_usage_error(&concede_bench, "--seconds: '%s' is not a number from 0.001 to 600", args.value);
-            break;
-        }
-        case REPEATS:
-            if (!tool_parse_count(args.value, 1, BENCH_ROUNDS, &count))
-                tool_usage_error(&concede_bench, "--repeats: '%s' is not a number from 1 to %d", args.value, BENCH_ROUNDS);
-            measure.repeats = (uint32_t)count;
-            break;
-        case CAPACITY:
-            if (!tool_parse_count(args.value, 1, 1u << 24, &count))
-                tool_usage_error(&concede_bench, "--capacity: '%s' is not a number from 1 to %u", args.value, 1u << 24);
-            measure.capacity = (uint32_t)count;
-            break;
-        case SIZE:
-            if (!tool_parse_count(args.value, 8, 256, &count) || (count != 8 && count != 64 && count != 256))
-                tool_usage_error(&concede_bench, "--message-size: '%s' is none of 8, 64, 256", args.value);
-            measure.message_size = (uint32_t)count;
-            break;
-        case PIN: measure.pin = args.value; break;
-        case ONLY:
-            check_names(args.value);
-            measure.only = args.value;
-            break;
-        case QUICK: measure.quick = true; measure.total = 15; break;
-        case JSON: json = args.value; break;
-        case FROM: from = args.value; break;
-        case COMPARE: compare = args.value; break;
-        case CSV: csv = true; break;
-        case MARKDOWN:
-            markdown = args.value;
-            if (strcmp(markdown, "document") != 0 && strcmp(markdown, "tables") != 0 && strcmp(markdown, "machine") != 0)
-                tool_usage_error(&concede_bench, "--markdown: '%s' is none of document, tables, machine", markdown);
-            break;
-        case LIST: print_list(); return 0;
-        case SELF_TEST: measure.self_test = true; break;
-        }
+        if (c == TOOL_WORD) add_workload(&r, args.value);
+        else take_option(&r, c, args.value);
     }
-    if (measure.self_test && from) tool_usage_error(&concede_bench, "--self-test measures; it does not go with --from");
-    if (measure.quick && measure.repeats == 0) measure.repeats = 5;
-    measure.workloads = workloads[0] ? workloads : NULL;
-    measure.progress = tool_progress;
-    measure.interrupted = tool_interrupted;
-    char command[256] = "concede bench";
-    for (int i = 1; i < argc; i++) {
-        size_t at = strlen(command);
-        snprintf(command + at, sizeof command - at, " %s", argv[i]);
-    }
-    measure.command = command;
+    if (measure->self_test && r.from) tool_usage_error(&concede_bench, "--self-test measures; it does not go with --from");
+    if (r.csv + (r.markdown != NULL) + (r.json && strcmp(r.json, "-") == 0) > 1)
+        tool_usage_error(&concede_bench, "--csv, --markdown and --json - each print in place of the table: choose one");
+    if (measure->quick && measure->repeats == 0) measure->repeats = 5;
+    tool_command_line(argc, argv, r.command, sizeof r.command);
+    measure->command = r.command;
+    measure->workloads = r.workloads[0] ? r.workloads : NULL;
+    measure->progress = tool_progress;
+    measure->interrupted = tool_interrupted;
 
     bench_report report, before;
     FILE *out = stdout;
-    if (compare && !bench_json_read(compare, &before, error, sizeof error)) tool_die("%s", error);
-    if (json && strcmp(json, "-") != 0) { /* before the time is spent */
-        out = fopen(json, "w");
-        if (!out) tool_die("cannot write %s: %s", json, strerror(errno));
+    if (r.compare && !bench_json_read(r.compare, &before, error, sizeof error)) tool_die("%s", error);
+    if (r.json && strcmp(r.json, "-") != 0) { /* before the time is spent */
+        out = fopen(r.json, "w");
+        if (!out) tool_die("cannot write %s: %s", r.json, strerror(errno));
     }
-    if (from) {
-        if (!bench_json_read(from, &report, error, sizeof error)) tool_die("%s", error);
-        keep_runs(&report, measure.workloads);
+    if (r.from) {
+        if (!bench_json_read(r.from, &report, error, sizeof error)) tool_die("%s", error);
+        keep_runs(&report, measure->workloads);
     } else {
         tool_catch_interrupt();
-        bool good = bench_measure(&report, &measure, error, sizeof error);
+        bool good = bench_measure(&report, measure, error, sizeof error);
         tool_progress_end();
         if (!good) tool_die("%s", error);
     }
-    if (json) {
+    if (r.json) {
         bench_json_write(out, &report);
         bool bad = fflush(out) != 0 || ferror(out);
-        if (out != stdout && (fclose(out) != 0 || bad)) tool_die("cannot write %s: %s", json, strerror(errno));
+        if (out != stdout && (fclose(out) != 0 || bad)) tool_die("cannot write %s: %s", r.json, strerror(errno));
     }
     int code = 0;
-    if (measure.self_test) code = self_test(&report);
-    else if (json && out == stdout) {}
-    else if (csv) print_csv(&report);
-    else if (markdown && strcmp(markdown, "tables") == 0) markdown_tables(&report);
-    else if (markdown && strcmp(markdown, "machine") == 0) markdown_machine(&report);
-    else if (markdown) markdown_document(&report);
-    else if (!compare) print_report(&report);
-    if (compare) {
-        if (!print_changes(&before, &report)) tool_die("%s: no run in common with this one", compare);
+    if (measure->self_test) code = self_test(&report);
+    else show(&r, &report);
+    if (r.compare) {
+        if (!print_changes(&before, &report)) tool_die("%s: no run in common with this one", r.compare);
         bench_report_free(&before);
     }
     bench_report_free(&report);

@@ -184,17 +184,11 @@ typedef struct samples {
     double ns[SAMPLES];
 } samples_t;
 
-static int by_size_(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static machine_cost_t cost_of_(samples_t *s)
 {
     machine_cost_t cost = { 0, NAN, NAN, NAN };
     if (s->count == 0) return cost;
-    qsort(s->ns, (size_t)s->count, sizeof s->ns[0], by_size_);
+    qsort(s->ns, (size_t)s->count, sizeof s->ns[0], tool_by_value);
     cost.samples = (uint32_t)s->count;
     cost.median = s->ns[s->count / 2];
     cost.low = s->ns[s->count / 10];
@@ -305,7 +299,7 @@ static void *line_first_(void *argument)
     return NULL;
 }
 
-static double thread_cpu_ns_(void)
+double machine_thread_cpu_ns(void)
 {
     struct timespec t;
     if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0) return NAN;
@@ -317,10 +311,10 @@ static void *wake_second_(void *argument)
     pair_t *p = argument;
     machine_pin(p->cpu[1]);
     for (;;) {
-        double cpu = thread_cpu_ns_();
+        double cpu = machine_thread_cpu_ns();
         cc_parker_park(&p->parker[1]);
         p->woken_at = cc_now_ns();
-        cpu = thread_cpu_ns_() - cpu;
+        cpu = machine_thread_cpu_ns() - cpu;
         if (cc_load_relaxed(&p->done) == STOP) return NULL;
         if (p->other.count < SAMPLES && isfinite(cpu)) p->other.ns[p->other.count++] = cpu;
         cc_store_release(&p->turn, 0);

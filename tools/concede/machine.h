@@ -61,6 +61,9 @@ void machine_measure(machine_t *m);
 /* Pins the calling thread; where that is refused, the system chooses. */
 void machine_pin(int cpu);
 
+/* CPU time that the calling thread has used; NAN if the system does not say. */
+double machine_thread_cpu_ns(void);
+
 /* As members of the open object. */
 void machine_write_json(const machine_t *m, json_writer_t *w);
 

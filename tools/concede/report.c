@@ -86,6 +86,7 @@ static void write_head(json_writer_t *w, const char *command)
 
 typedef struct side {
     const char *name, *unit;
+    bool higher; /* is better */
     double median, q1, q3;
 } side_t;
 
@@ -103,20 +104,17 @@ static bool best_side(const json_t *run, bool ours, bool can_sleep, side_t *best
         if (can_sleep && !json_get_bool(r, "can_sleep", true)) continue;
         bool higher = strcmp(json_get_string(m, "better", "higher"), "higher") == 0;
         if (found && (higher ? median <= best->median : median >= best->median)) continue;
-        *best = (side_t){ json_get_string(r, "name", "?"), json_get_string(m, "unit", ""), median,
-                          json_get_number(m, "q1", median), json_get_number(m, "q3", median) };
+        *best = (side_t){
+            .name = json_get_string(r, "name", "?"),
+            .unit = json_get_string(m, "unit", ""),
+            .higher = higher,
+            .median = median,
+            .q1 = json_get_number(m, "q1", median),
+            .q3 = json_get_number(m, "q3", median),
+        };
         found = true;
     }
     return found;
-}
-
-static bool higher_is_better(const json_t *run)
-{
-    char path[64];
-    const json_t *results = json_get(run, "results");
-    snprintf(path, sizeof path, "metrics.%.40s", json_get_string(run, "primary", ""));
-    return results && results->child &&
-           strcmp(json_get_string(json_get(results->child, path), "better", "higher"), "higher") == 0;
 }
 
 static const char *figure(double value, const char *unit)
@@ -140,9 +138,8 @@ static void print_summary(const json_t *bench)
         /* Where ours can sleep, those that cannot are no match: they buy their speed with all the CPU time there is. */
         bool sleeps = best_side(run, true, true, &ours);
         if ((!sleeps && !best_side(run, true, false, &ours)) || !best_side(run, false, sleeps, &other)) continue;
-        bool higher = higher_is_better(run);
         bool even = ours.q1 <= other.q3 && other.q1 <= ours.q3;
-        double ratio = higher ? ours.median / other.median : other.median / ours.median,
+        double ratio = ours.higher ? ours.median / other.median : other.median / ours.median,
                interval = json_get_number(run, "parameters.interval_us", 0);
         tool_cell(table, "%s%s%s", json_get_string(run, "workload", "?"), interval > 0 ? ", each " : "",
                   interval > 0 ? tool_duration(interval * 1e3) : "");
@@ -348,8 +345,7 @@ const tool_command_t concede_report = {
     "[OPTION]...",
     "Measure and draw: one HTML page with all charts and tables.",
     "The page needs no network and no other file. It shows what this machine is, what waiting costs on it, how a wait "
-    "goes "
-    "on, and concede beside what else is installed: throughput, latency, fairness, CPU time.",
+    "goes on, and concede beside what else is installed: throughput, latency, fairness, CPU time.",
     options,
     run,
 };

@@ -215,6 +215,12 @@ bool tool_parse_count(const char *text, uint64_t min, uint64_t max, uint64_t *co
     return errno == 0 && *end == 0 && number >= min && number <= max;
 }
 
+int tool_by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 static char *slot_(void)
 {
     static char text[16][32];

@@ -62,6 +62,9 @@ const char *tool_closest(const char *wrong, const char *const *words);
 bool tool_parse_duration(const char *text, double *ns);
 bool tool_parse_count(const char *text, uint64_t min, uint64_t max, uint64_t *count);
 
+/* Of doubles, for qsort. */
+int tool_by_value(const void *a, const void *b);
+
 /* "31.5 ns", "1.20 ms": three digits. The text lives until the sixteenth call after. */
 const char *tool_duration(double ns);
 const char *tool_count(double n); /* "12.3 M" */

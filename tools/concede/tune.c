@@ -21,7 +21,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { WAIT, WAITS_FILE, PREFER };
 static const tool_option_t options[] = {
@@ -151,7 +150,7 @@ typedef struct choice {
     double cost;
 } choice_t;
 
-enum { CHOICES = 65 }; /* 0 to 64 snoozes */
+enum { CHOICES = 129 }; /* 0 to 128 snoozes: 98 us where a sleep costs 57 (AMD EPYC under KVM) */
 
 static double spin_time(const prices_t *prices, uint32_t snoozes)
 {
@@ -235,25 +234,18 @@ typedef struct tried {
     double cpu, late, late_p99;
 } tried_t;
 
-static double thread_cpu(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 static void *receive(void *argument)
 {
     trial_t *t = argument;
     uint64_t sent_at;
     machine_pin(t->cpu[1]);
-    double cpu = thread_cpu();
+    double cpu = machine_thread_cpu_ns();
     for (;;) {
         cc_store_relaxed(&t->waiting, (uint32_t)t->count + 1); /* relaxed: it only starts the sender's clock */
         if (cc_channel_recv(t->channel, &sent_at) != 0) break;
         t->late[t->count++] = (double)(cc_now_ns() - sent_at);
     }
-    t->receiver_cpu = thread_cpu() - cpu;
+    t->receiver_cpu = machine_thread_cpu_ns() - cpu;
     return NULL;
 }
 
@@ -277,18 +269,12 @@ static void *send_all(void *argument)
     return NULL;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The mean without the longest 1 %, which tell of what else the machine does; sorts. */
 static double mean_of(double *values, int count)
 {
     double sum = 0;
     int counted = count - count / 100;
-    qsort(values, (size_t)count, sizeof values[0], by_value);
+    qsort(values, (size_t)count, sizeof values[0], tool_by_value);
     for (int i = 0; i < counted; i++) sum += values[i];
     return sum / counted;
 }
@@ -321,6 +307,20 @@ static tried_t try_choice(const machine_t *m, const profile_t *p, uint32_t snooz
 
 /* ---- output ---- */
 
+/* What was asked, measured and found. */
+typedef struct tuned {
+    machine_t machine;
+    prices_t prices;
+    profile_t profile; /* empty: none was given */
+    double weight;     /* of CPU time against lateness */
+    cc_costs_t costs;
+    bool choosing; /* there is a profile, and a second CPU: the next are known */
+    uint32_t best;
+    choice_t choices[CHOICES];
+    int tried_count;
+    tried_t tried[3];
+} tuned_t;
+
 static const char *snoozes_text(uint32_t snoozes)
 {
     static char text[2][32];
@@ -333,20 +333,20 @@ static const char *snoozes_text(uint32_t snoozes)
 
 static bool shown(uint32_t snoozes, uint32_t best)
 {
-    static const uint32_t always[] = { 0, 2, 4, 6, 7, 8, 12, 16, 32, 64 };
+    static const uint32_t always[] = { 0, 2, 4, 6, 7, 8, 12, 16, 32, 64, 128 };
     for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
         if (always[i] == snoozes) return true;
     return snoozes == best;
 }
 
-static void print_choices(const choice_t *choices, uint32_t best)
+static void print_choices(const tuned_t *t)
 {
     static const char *const heads[] = { "<snooze_iters", ">spins for", ">caught", ">CPU a wait",
                                          ">late",         ">late p99",  ">cost",   "<" };
     tool_table_t *table = tool_table(8, heads);
     for (uint32_t i = 0; i < CHOICES; i++) {
-        const choice_t *c = &choices[i];
-        if (!shown(i, best)) continue;
+        const choice_t *c = &t->choices[i];
+        if (!shown(i, t->best)) continue;
         tool_cell(table, "%s", snoozes_text(i));
         tool_cell(table, "%s", i ? tool_duration(c->spin) : "-");
         tool_cell(table, "%.1f %%", 100 * c->caught);
@@ -354,49 +354,53 @@ static void print_choices(const choice_t *choices, uint32_t best)
         tool_cell(table, "%s", tool_duration(c->late));
         tool_cell(table, "%s", tool_duration(c->late_p99));
         tool_cell(table, "%s", tool_duration(c->cost));
-        tool_cell(table, "%s", i == best ? "<- recommended" : "");
+        tool_cell(table, "%s", i == t->best ? "<- recommended" : "");
     }
     tool_table_print(table, stdout, 0);
 }
 
-static void print_tried(const tried_t *tried, int count, double weight)
+static void print_tried(const tuned_t *t)
 {
     static const char *const heads[] = {
         "<tried with a channel", ">waits", ">CPU a wait", ">late", ">late p99", ">cost"
     };
     tool_table_t *table = tool_table(6, heads);
-    for (int i = 0; i < count; i++) {
-        tool_cell(table, "%s%s", tried[i].name, i == 0 ? ", recommended" : "");
-        tool_cell(table, "%d", tried[i].count);
-        tool_cell(table, "%s", tool_duration(tried[i].cpu));
-        tool_cell(table, "%s", tool_duration(tried[i].late));
-        tool_cell(table, "%s", tool_duration(tried[i].late_p99));
-        tool_cell(table, "%s", tool_duration(tried[i].late + weight * tried[i].cpu));
+    for (int i = 0; i < t->tried_count; i++) {
+        const tried_t *one = &t->tried[i];
+        tool_cell(table, "%s%s", one->name, i == 0 ? ", recommended" : "");
+        tool_cell(table, "%d", one->count);
+        tool_cell(table, "%s", tool_duration(one->cpu));
+        tool_cell(table, "%s", tool_duration(one->late));
+        tool_cell(table, "%s", tool_duration(one->late_p99));
+        tool_cell(table, "%s", tool_duration(one->late + t->weight * one->cpu));
     }
     tool_table_print(table, stdout, 0);
 }
 
-static void print_snippet(const machine_t *m, const cc_costs_t *costs, const char *command, bool chosen, uint32_t best)
+static void print_snippet(const tuned_t *t, const char *command)
 {
+    const machine_t *m = &t->machine;
     printf("%s/* %s, on %s, %d usable CPU%s; concede %s */%s\n", tool_dim(), command, m->cpu, m->usable,
            m->usable == 1 ? "" : "s", CC_VERSION_STRING, tool_plain());
     printf("cc_costs_t costs = { %u, %u, %u, %u }; /* pause_ps, yield_ns, wake_ns, cpus */\n",
-           (unsigned)costs->pause_ps, (unsigned)costs->yield_ns, (unsigned)costs->wake_ns, (unsigned)costs->cpus);
+           (unsigned)t->costs.pause_ps, (unsigned)t->costs.yield_ns, (unsigned)t->costs.wake_ns,
+           (unsigned)t->costs.cpus);
     printf("cc_costs_set(&costs);                  /* once, before the first wait */\n");
     printf("cc_channel_options_t options = { 1024, 8, CC_CHANNEL_MPMC, %s }; /* capacity and message_size: yours */\n",
-           chosen ? snoozes_text(best) : "CC_SNOOZE_ADAPTIVE");
-    if (chosen && best > 0) {
+           t->choosing ? snoozes_text(t->best) : "CC_SNOOZE_ADAPTIVE");
+    if (t->choosing && t->best > 0) {
         cc_backoff_options_t steps = CC_BACKOFF_OPTIONS_INIT;
-        uint32_t spin_limit = best - 1 < steps.spin_limit ? best - 1 : steps.spin_limit;
+        uint32_t last = t->best - 1, spin_limit = last < steps.spin_limit ? last : steps.spin_limit;
         printf("cc_backoff_options_t steps = { %u, %u }; /* spin_limit, yield_limit: for a wait of your own */\n",
-               (unsigned)spin_limit, (unsigned)(best - 1));
+               (unsigned)spin_limit, (unsigned)last);
     }
 }
 
-static void print_reason(const prices_t *prices, const profile_t *p, const choice_t *c, double weight)
+static void print_reason(const tuned_t *t)
 {
     char text[768];
-    double even = break_even(prices, weight), median = profile_quantile(p, 0.5);
+    const choice_t *c = &t->choices[t->best];
+    double even = break_even(&t->prices, t->weight), median = profile_quantile(&t->profile, 0.5);
     if (c->snoozes == 0)
         snprintf(text, sizeof text,
                  "Why: half of the waits are longer than %s, and spinning pays only up to about %s here. "
@@ -411,21 +415,20 @@ static void print_reason(const prices_t *prices, const profile_t *p, const choic
     tool_wrap(stdout, 0, text);
 }
 
-/* The recommendation, the default and sleeping at once. Returns how many were tried. */
-static int try_all(const machine_t *m, const profile_t *p, uint32_t best, tried_t tried[3])
+/* The recommendation, the default and sleeping at once. */
+static void try_all(tuned_t *t)
 {
-    const uint32_t iters[3] = { best ? best : CC_SNOOZE_NONE, CC_SNOOZE_ADAPTIVE, CC_SNOOZE_NONE };
-    int count = 0;
-    for (int i = 0; i < (best ? 3 : 2); i++) {
-        const char *name = i == 1 ? "CC_SNOOZE_ADAPTIVE" : snoozes_text(i == 2 ? 0 : best);
+    const uint32_t iters[3] = { t->best ? t->best : CC_SNOOZE_NONE, CC_SNOOZE_ADAPTIVE, CC_SNOOZE_NONE };
+    for (int i = 0; i < (t->best ? 3 : 2); i++) {
+        const char *name = i == 1 ? "CC_SNOOZE_ADAPTIVE" : snoozes_text(i == 2 ? 0 : t->best);
         tool_progress("trying a channel", name, 0);
-        tried[count] = try_choice(m, p, iters[i]);
-        snprintf(tried[count].name, sizeof tried[count].name, "%s", name);
-        if (tried[count].count == 0) break;
-        count++;
+        tried_t *one = &t->tried[t->tried_count];
+        *one = try_choice(&t->machine, &t->profile, iters[i]);
+        snprintf(one->name, sizeof one->name, "%s", name);
+        if (one->count == 0) break;
+        t->tried_count++;
     }
     tool_progress_end();
-    return count;
 }
 
 /* With no profile: what each length of a wait asks for. */
@@ -450,23 +453,65 @@ static void print_lengths(const prices_t *prices, double weight)
     tool_table_print(table, stdout, 0);
 }
 
-static void print_json(const machine_t *m, const prices_t *prices, const cc_costs_t *costs, const profile_t *p,
-                       const choice_t *choices, bool chosen, uint32_t best, double weight, const tried_t *tried,
-                       int tried_count)
+static void print_text(const tuned_t *t, const char *command)
+{
+    const machine_cost_t *trip = &t->machine.cost[MACHINE_ROUND_TRIP];
+    const prices_t *prices = &t->prices;
+    const profile_t *p = &t->profile;
+    char text[512];
+    int used = snprintf(text, sizeof text,
+                        "Park and unpark, there and back: %s (%s .. %s). A wake-up arrives after %s; it costs "
+                        "the waker %s and the sleeper %s of CPU time.",
+                        tool_duration(trip->median), tool_duration(trip->low), tool_duration(trip->high),
+                        tool_duration(prices->wake), tool_duration(prices->wake_call),
+                        tool_duration(prices->sleep_cpu));
+    if (prices->can_spin)
+        snprintf(text + used, sizeof text - (size_t)used, " Break-even: spinning pays for waits of up to about %s.",
+                 tool_duration(break_even(prices, t->weight)));
+    tool_wrap(stdout, 0, text);
+    putchar('\n');
+    if (p->count) {
+        snprintf(text, sizeof text, "Waits: median %s, 99 %% below %s, longest %s.",
+                 tool_duration(profile_quantile(p, 0.5)), tool_duration(profile_quantile(p, 0.99)),
+                 tool_duration(p->points[p->count - 1].ns));
+        tool_wrap(stdout, 0, text);
+        putchar('\n');
+    }
+    if (t->choosing) {
+        print_choices(t);
+        putchar('\n');
+        print_tried(t);
+        putchar('\n');
+        print_reason(t);
+    } else if (!prices->can_spin) {
+        tool_wrap(stdout, 0,
+                  "Why: there is one usable CPU. What is waited for happens only after the waiter gave the CPU away, "
+                  "so no time spent spinning helps; the default yields and sleeps there by itself.");
+    } else {
+        print_lengths(prices, t->weight);
+        putchar('\n');
+        tool_wrap(stdout, 0, "No wait profile was given (--wait, --file), so the default that learns is recommended.");
+    }
+    putchar('\n');
+    print_snippet(t, command);
+}
+
+static void print_json(const tuned_t *t)
 {
     json_writer_t w = { .out = stdout };
+    const profile_t *p = &t->profile;
     json_open(&w, NULL, '{');
     json_integer(&w, "concede_tune", 1);
     json_open(&w, "machine", '{');
-    machine_write_json(m, &w);
+    machine_write_json(&t->machine, &w);
     json_close(&w);
-    json_number(&w, "cpu_weight", weight);
-    if (prices->can_spin) json_number(&w, "break_even_ns", break_even(prices, weight));
+    json_number(&w, "cpu_weight", t->weight);
+    if (t->prices.can_spin) json_number(&w, "break_even_ns", break_even(&t->prices, t->weight));
     json_open(&w, "costs_set", '{');
-    json_integer(&w, "pause_ps", costs->pause_ps);
-    json_integer(&w, "yield_ns", costs->yield_ns);
-    json_integer(&w, "wake_ns", costs->wake_ns);
-    json_integer(&w, "cpus", costs->cpus);
+    json_integer(&w, "pause_ps", t->costs.pause_ps);
+    json_integer(&w, "yield_ns", t->costs.yield_ns);
+    json_integer(&w, "wake_ns", t->costs.wake_ns);
+    json_integer(&w, "cpus", t->costs.cpus);
     json_close(&w);
     if (p->count) {
         json_open(&w, "waits", '{');
@@ -477,29 +522,31 @@ static void print_json(const machine_t *m, const prices_t *prices, const cc_cost
         json_number(&w, "max_ns", p->points[p->count - 1].ns);
         json_close(&w);
     }
-    if (chosen) { /* absent: CC_SNOOZE_ADAPTIVE; 0 is CC_SNOOZE_NONE */
-        json_integer(&w, "snooze_iters", best);
+    if (t->choosing) { /* absent: CC_SNOOZE_ADAPTIVE; 0 is CC_SNOOZE_NONE */
+        json_integer(&w, "snooze_iters", t->best);
         json_open(&w, "choices", '[');
         for (uint32_t i = 0; i < CHOICES; i++) {
+            const choice_t *c = &t->choices[i];
             json_open(&w, NULL, '{');
             json_integer(&w, "snooze_iters", i);
-            json_number(&w, "spin_ns", choices[i].spin);
-            json_number(&w, "caught", choices[i].caught);
-            json_number(&w, "cpu_ns", choices[i].cpu);
-            json_number(&w, "late_ns", choices[i].late);
-            json_number(&w, "late_p99_ns", choices[i].late_p99);
-            json_number(&w, "cost_ns", choices[i].cost);
+            json_number(&w, "spin_ns", c->spin);
+            json_number(&w, "caught", c->caught);
+            json_number(&w, "cpu_ns", c->cpu);
+            json_number(&w, "late_ns", c->late);
+            json_number(&w, "late_p99_ns", c->late_p99);
+            json_number(&w, "cost_ns", c->cost);
             json_close(&w);
         }
         json_close(&w);
         json_open(&w, "tried", '[');
-        for (int i = 0; i < tried_count; i++) {
+        for (int i = 0; i < t->tried_count; i++) {
+            const tried_t *one = &t->tried[i];
             json_open(&w, NULL, '{');
-            json_string(&w, "snooze_iters", tried[i].name);
-            json_integer(&w, "waits", (uint64_t)tried[i].count);
-            json_number(&w, "cpu_ns", tried[i].cpu);
-            json_number(&w, "late_ns", tried[i].late);
-            json_number(&w, "late_p99_ns", tried[i].late_p99);
+            json_string(&w, "snooze_iters", one->name);
+            json_integer(&w, "waits", (uint64_t)one->count);
+            json_number(&w, "cpu_ns", one->cpu);
+            json_number(&w, "late_ns", one->late);
+            json_number(&w, "late_p99_ns", one->late_p99);
             json_close(&w);
         }
         json_close(&w);
@@ -512,49 +559,53 @@ static uint32_t whole(double number)
     return number < 1 ? 1 : number < UINT32_MAX ? (uint32_t)(number + 0.5) : UINT32_MAX;
 }
 
+/* What a nanosecond of CPU time is worth in lateness. */
+static double parse_preference(const char *text)
+{
+    static const char *const names[] = { "latency", "balance", "cpu", NULL };
+    static const double weights[] = { 0.1, 1, 10 };
+    for (int i = 0; names[i]; i++)
+        if (strcmp(text, names[i]) == 0) return weights[i];
+    const char *closest = tool_closest(text, names);
+    tool_usage_error(&concede_tune, "--prefer is latency, balance or cpu, not '%s'%s%s%s", text,
+                     closest ? "; did you mean " : "", closest ? closest : "", closest ? "?" : "");
+}
+
 static int run(int argc, char **argv)
 {
-    static const char *const preferences[] = { "latency", "balance", "cpu", NULL };
     tool_args_t args = { .command = &concede_tune, .argc = argc, .argv = argv };
-    static machine_t machine;
-    const machine_t *m = &machine;
-    profile_t profile = { 0 };
-    choice_t choices[CHOICES];
-    double weight = 1;
+    static tuned_t tuned;
+    tuned_t *t = &tuned;
     bool json = false;
     char command[256];
+    memset(t, 0, sizeof *t);
+    t->weight = 1;
     tool_command_line(argc, argv, command, sizeof command);
     for (int c; (c = tool_next(&args)) != TOOL_END;) {
         if (c == TOOL_WORD)
             tool_usage_error(&concede_tune, "unexpected argument '%s'; waits go after --wait", args.value);
-        if ((c == WAIT || c == WAITS_FILE) && profile.count)
+        if ((c == WAIT || c == WAITS_FILE) && t->profile.count)
             tool_usage_error(&concede_tune, "one --wait or --file, not more");
         if (c == WAIT)
-            parse_waits(&profile, args.value);
+            parse_waits(&t->profile, args.value);
         else if (c == WAITS_FILE)
-            read_waits(&profile, args.value);
-        else if (c == PREFER) {
-            if (!strcmp(args.value, "latency"))
-                weight = 0.1;
-            else if (!strcmp(args.value, "balance"))
-                weight = 1;
-            else if (!strcmp(args.value, "cpu"))
-                weight = 10;
-            else {
-                const char *closest = tool_closest(args.value, preferences);
-                tool_usage_error(&concede_tune, "--prefer is latency, balance or cpu, not '%s'%s%s%s", args.value,
-                                 closest ? "; did you mean " : "", closest ? closest : "", closest ? "?" : "");
-            }
-        } else
+            read_waits(&t->profile, args.value);
+        else if (c == PREFER)
+            t->weight = parse_preference(args.value);
+        else
             json = true;
     }
-    if (profile.count) qsort(profile.points, profile.count, sizeof profile.points[0], by_length);
+    if (t->profile.count) qsort(t->profile.points, t->profile.count, sizeof t->profile.points[0], by_length);
 
     tool_catch_interrupt();
-    machine_describe(&machine);
-    machine_measure(&machine);
-    if (m->cost[MACHINE_ROUND_TRIP].samples == 0) return 0; /* Ctrl-C before there is anything to say */
-    prices_t prices = {
+    const machine_t *m = &t->machine;
+    machine_describe(&t->machine);
+    machine_measure(&t->machine);
+    if (m->cost[MACHINE_ROUND_TRIP].samples == 0) { /* Ctrl-C before there is anything to say */
+        free(t->profile.points);
+        return 0;
+    }
+    t->prices = (prices_t){
         .pause = m->cost[MACHINE_PAUSE].median,
         .yield = m->cost[MACHINE_YIELD].median,
         .line = m->cost[MACHINE_LINE].samples ? m->cost[MACHINE_LINE].median : 0,
@@ -563,54 +614,18 @@ static int run(int argc, char **argv)
         .sleep_cpu = m->cost[MACHINE_SLEEP_CPU].median,
         .can_spin = m->usable > 1,
     };
-    cc_costs_t costs = { whole(prices.pause * 1000), whole(prices.yield), whole(prices.wake), (uint32_t)m->usable };
-    bool choosing = profile.count && prices.can_spin;
-    uint32_t best = choosing ? choose(&prices, &profile, weight, choices) : 0;
-    tried_t tried[3];
-    int tried_count = choosing ? try_all(m, &profile, best, tried) : 0;
-    if (json) {
-        print_json(m, &prices, &costs, &profile, choices, choosing, best, weight, tried, tried_count);
-        free(profile.points);
-        return 0;
+    t->costs = (cc_costs_t){ whole(t->prices.pause * 1000), whole(t->prices.yield), whole(t->prices.wake),
+                             (uint32_t)m->usable };
+    t->choosing = t->profile.count && t->prices.can_spin;
+    if (t->choosing) {
+        t->best = choose(&t->prices, &t->profile, t->weight, t->choices);
+        try_all(t);
     }
-
-    char text[512];
-    int used = snprintf(text, sizeof text,
-                        "Park and unpark, there and back: %s (%s .. %s). A wake-up arrives after %s; it costs "
-                        "the waker %s and the sleeper %s of CPU time.",
-                        tool_duration(m->cost[MACHINE_ROUND_TRIP].median),
-                        tool_duration(m->cost[MACHINE_ROUND_TRIP].low), tool_duration(m->cost[MACHINE_ROUND_TRIP].high),
-                        tool_duration(prices.wake), tool_duration(prices.wake_call), tool_duration(prices.sleep_cpu));
-    if (prices.can_spin)
-        snprintf(text + used, sizeof text - (size_t)used, " Break-even: spinning pays for waits of up to about %s.",
-                 tool_duration(break_even(&prices, weight)));
-    tool_wrap(stdout, 0, text);
-    putchar('\n');
-    if (profile.count) {
-        snprintf(text, sizeof text, "Waits: median %s, 99 %% below %s, longest %s.",
-                 tool_duration(profile_quantile(&profile, 0.5)), tool_duration(profile_quantile(&profile, 0.99)),
-                 tool_duration(profile.points[profile.count - 1].ns));
-        tool_wrap(stdout, 0, text);
-        putchar('\n');
-    }
-    if (choosing) {
-        print_choices(choices, best);
-        putchar('\n');
-        print_tried(tried, tried_count, weight);
-        putchar('\n');
-        print_reason(&prices, &profile, &choices[best], weight);
-    } else if (!prices.can_spin) {
-        tool_wrap(stdout, 0,
-                  "Why: there is one usable CPU. What is waited for happens only after the waiter gave the CPU away, "
-                  "so no time spent spinning helps; the default yields and sleeps there by itself.");
-    } else {
-        print_lengths(&prices, weight);
-        putchar('\n');
-        tool_wrap(stdout, 0, "No wait profile was given (--wait, --file), so the default that learns is recommended.");
-    }
-    putchar('\n');
-    print_snippet(m, &costs, command, choosing, best);
-    free(profile.points);
+    if (json)
+        print_json(t);
+    else
+        print_text(t, command);
+    free(t->profile.points);
     return 0;
 }
 
@@ -619,10 +634,8 @@ const tool_command_t concede_tune = {
     "[OPTION]...",
     "Recommend how long to spin before sleeping, as a C snippet.",
     "Measures what sleeping and waking cost here, and predicts for each number of snoozes what a wait costs: CPU time "
-    "of "
-    "waiter and waker, and how late the waiter goes on; a few choices are tried with a channel. The cost is the "
-    "lateness plus the CPU time, weighed by --prefer; the "
-    "least spinning within 1 % of the best is recommended.\n\n"
+    "of waiter and waker, and how late the waiter goes on; a few choices are tried with a channel. The cost is the "
+    "lateness plus the CPU time, weighed by --prefer; the least spinning within 1 % of the best is recommended.\n\n"
     "WAIT is one of\n"
     "  3us               always so long\n"
     "  1us..50us         evenly between the two\n"

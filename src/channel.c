@@ -372,12 +372,13 @@ static size_t together_(const cc_channel_t *channel, const cc_channel_side_t *si
     return quarter < TOGETHER ? quarter : TOGETHER;
 }
 
-/* How long one side snoozes, and what it learns from how a wait ended. A wake-up takes `wake_ns` to arrive, about half of it
- * work (measured: 29 us, of which 9 us in the waker and 5 us or so in the woken); spinning longer than that never pays, and
- * spinning less pays if the wait would have ended by then. */
+/* How long one side snoozes, and what it learns from how a wait ended. A wake-up takes `wake_ns` to arrive (measured: 29 us),
+ * about half of it work (9 us in the waker and 5 us or so in the woken). By that alone, half of it would be enough. But two
+ * sides that answer each other, and fell asleep once, find back only if each spins for as long as the other takes to wake:
+ * what is left of `wake_ns` after the call that woke it. */
 static uint64_t break_even_ns_(void)
 {
-    return cc_load_relaxed(&cc_costs()->wake_ns) / 2; /* relaxed: an estimate */
+    return cc_load_relaxed(&cc_costs()->wake_ns) * UINT64_C(3) / 4; /* relaxed: an estimate */
 }
 
 typedef enum {
@@ -388,23 +389,23 @@ typedef enum {
     SLEPT_LONG   /* asleep, for longer */
 } ending_t;
 
-
-static void learn_(cc_channel_t *channel, cc_channel_side_t *side, ending_t ending)
+/* `most`, the pauses worth spending, was asked for before the wait: what is done here the caller waits for. One short sleep
+ * after long ones may be chance, as when the other side catches up; a few in a row are not. */
+static void learn_(cc_channel_t *channel, cc_channel_side_t *side, ending_t ending, uint32_t most)
 {
     cc_index_ position = cc_load_relaxed(&side->position); /* relaxed, both: a guess */
     cc_store_relaxed(&side->waited, position);
     if (channel->snooze_iters != CC_SNOOZE_ADAPTIVE) return;
-    uint32_t most = cc_backoff_pauses_(break_even_ns_());
     uint32_t pauses = cc_load_relaxed(&side->pauses), yields = cc_load_relaxed(&side->yields); /* relaxed, all: guesses */
     switch (ending) {
     case SPUN: pauses += pauses / 8 + 1; break;
     case YIELDED: pauses += most / 8, yields = MOST_YIELDS; break;
     case GAVE_WAY: pauses -= pauses / 8, yields = MOST_YIELDS; break;
-    case SLEPT_SHORT: pauses = pauses * 2 + most / 4, yields = MOST_YIELDS; break;
+    case SLEPT_SHORT: pauses = pauses * 4 + most / 64, yields = yields * 2 + 1; break;
     case SLEPT_LONG: pauses /= 2, yields /= 2; break;
     }
     cc_store_relaxed(&side->pauses, pauses < most ? pauses : most);
-    cc_store_relaxed(&side->yields, yields);
+    cc_store_relaxed(&side->yields, yields < MOST_YIELDS ? yields : MOST_YIELDS);
 }
 
 /* Measured on AMD Zen 4: a yield alone takes 0.7 us, one to a thread that yields back 3.7 us. */
@@ -414,19 +415,27 @@ static int wait_(cc_channel_t *channel, bool sending, void *message, size_t size
 {
     int (*try_)(cc_channel_t *, void *, size_t) = sending ? try_send_ : try_recv_;
     cc_channel_side_t *side = sending ? &channel->sender : &channel->receiver;
-    cc_event_t *event = sending ? &channel->senders.event : &channel->receivers.event;
+    cc_channel_door_t *door = sending ? &channel->senders : &channel->receivers;
+    cc_event_t *event = &door->event;
+    uint32_t most = cc_backoff_pauses_(break_even_ns_());
     uint32_t pauses = cc_costs_may_spin_() ? cc_load_relaxed(&side->pauses) : 0; /* relaxed: a guess */
     uint32_t yields = cc_load_relaxed(&side->yields);
-    bool timed = deadline != CC_FOREVER, slept = false;
+    bool slept = false;
     int result = EAGAIN;
 
-    if (timed && cc_os_now_() >= deadline) return ETIMEDOUT;
+    if (deadline != CC_FOREVER) {
+        uint64_t now = cc_os_now_();
+        if (now >= deadline) return ETIMEDOUT;
+        uint32_t left = cc_backoff_pauses_(deadline - now);
+        pauses = pauses < left ? pauses : left;
+    }
     size_t together = together_(channel, side);
     uint32_t patience = together > 1 ? cc_backoff_pauses_(TOGETHER_NS) : 0;
     for (uint32_t i = 0; i < pauses; i++) {
         cc_pause();
-        if (i < patience && !ready_(channel, sending, together)) continue;
-        if ((result = try_(channel, message, size)) != EAGAIN) return learn_(channel, side, SPUN), result;
+        bool ready = ready_(channel, sending, i < patience ? together : 1);
+        if (!ready && !cc_load_relaxed(&door->closed)) continue; /* relaxed: try_ looks */
+        if ((result = try_(channel, message, size)) != EAGAIN) return learn_(channel, side, SPUN, most), result;
     }
     uint64_t start = cc_os_now_();
     for (uint32_t i = 0; i < yields && start < deadline; i++) {
@@ -434,8 +443,9 @@ static int wait_(cc_channel_t *channel, bool sending, void *message, size_t size
         cc_os_yield_();
         result = try_(channel, message, size);
         start = cc_os_now_();
-        if (result != EAGAIN) return learn_(channel, side, start - before < YIELD_ALONE_NS ? YIELDED : GAVE_WAY), result;
+        if (result != EAGAIN) return learn_(channel, side, start - before < YIELD_ALONE_NS ? YIELDED : GAVE_WAY, most), result;
     }
+    if (start >= deadline) return (result = try_(channel, message, size)) == EAGAIN ? ETIMEDOUT : result;
 
     for (bool expired = false; !expired;) {
         uint32_t key = cc_event_listen(event); /* [channel.sleep] the door before, the stamp after */
@@ -451,8 +461,7 @@ static int wait_(cc_channel_t *channel, bool sending, void *message, size_t size
         /* From the beginning of the wait to the other side's call: how long we would have had to spin. */
         uint64_t spun = (uint64_t)pauses * cc_costs()->pause_ps / 1000 + (uint64_t)yields * cc_costs()->yield_ns;
         uint64_t needed = spun + (uint32_t)(cc_load_relaxed(&event->woken_at) - (uint32_t)start); /* relaxed: a guess */
-        bool brief = cc_os_now_() - start < UINT32_MAX && needed < break_even_ns_();
-        learn_(channel, side, brief ? SLEPT_SHORT : SLEPT_LONG);
+        learn_(channel, side, needed < break_even_ns_() ? SLEPT_SHORT : SLEPT_LONG, most);
         /* A wake-up may stand for more than one message or slot, if another thread's was half-finished when it was sent:
          * if there is more, wake the next. */
         if (result == 0 && !is_spsc_(channel) && mpmc_more_(channel, side, sending ? 0 : 1)) cc_event_notify_one(event);

@@ -62,10 +62,12 @@ void cc_event_cancel(cc_event_t *event)
     }
 }
 
-/* After so many sleeps without a notifier that found nobody, the next one is likely to find somebody too, and a fence of its
- * own costs it little beside the wake-up. */
+/* After so many sleeps the next notifier is likely to find somebody, too, and a fence of its own costs it little beside the
+ * wake-up. After so many notifies that found nobody, with no sleep between them, their fences have cost as much as the one
+ * that all threads pass (measured: 15 ns against 0.5 us and more, as it interrupts them). */
 #if !defined(CC_EVENT_SLEEPS)
 #define CC_EVENT_SLEEPS 4
+#define CC_EVENT_IDLE   64
 #endif
 
 /* First every notifier must know that it has to fence, and only then may a sleeper rely on it: hence two bits, and between
@@ -73,9 +75,10 @@ void cc_event_cancel(cc_event_t *event)
  * release passes that on to whoever finds TRUSTED. */
 static void slept_(cc_event_t *event)
 {
-    uint32_t sleeps = cc_load_relaxed(&event->sleeps) + 1; /* relaxed, both: a guess */
-    cc_store_relaxed(&event->sleeps, sleeps);
-    if (sleeps < CC_EVENT_SLEEPS || (cc_load_relaxed(&event->waiters) & CC_EVENT_FENCED_)) return; /* relaxed: the or decides */
+    uint32_t sleeps = cc_load_relaxed(&event->sleeps) + 1; /* relaxed, all: a guess */
+    bool fenced = (cc_load_relaxed(&event->waiters) & CC_EVENT_FENCED_) != 0;
+    cc_store_relaxed(&event->sleeps, fenced || sleeps >= CC_EVENT_SLEEPS ? CC_EVENT_IDLE : sleeps);
+    if (fenced || sleeps < CC_EVENT_SLEEPS) return;
     if (cc_fetch_or_relaxed(&event->waiters, CC_EVENT_FENCED_) & CC_EVENT_FENCED_) return; /* relaxed: the fence orders it */
     cc_fence_heavy_(); /* [event.trusted] pairs with cc_fence_light_() */
     (void)cc_fetch_or_release(&event->waiters, CC_EVENT_TRUSTED_); /* [event.trusted] pairs with the swap in cc_event_listen() */
@@ -105,13 +108,16 @@ bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline)
 void cc_event_notify_slow_(cc_event_t *event, bool all)
 {
     cc_fence_full(); /* [event.announce] pairs with the full fence in cc_event_listen() */
-    uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: the fence orders it, the swaps decide */
+    uint32_t idle, seen = cc_load_relaxed(&event->waiters); /* relaxed: the fence orders it, the swaps decide */
     for (;;) {
         uint32_t listening = seen & CC_EVENT_LISTENING_, claim = all ? listening : 1;
         if (listening > 0) {
             if (cc_cas_weak_relaxed(&event->waiters, &seen, seen - claim + claim * CC_EVENT_CLAIM_)) break; /* relaxed: counts */
         } else if (seen != (CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_)) {
             return; /* nobody, or another notifier claimed them after our write */
+        } else if ((idle = cc_load_relaxed(&event->sleeps)) > 1) { /* relaxed, both: a guess */
+            cc_store_relaxed(&event->sleeps, idle - 1);
+            return; /* nobody right now */
         } else if (cc_cas_relaxed(&event->waiters, &seen, 0)) { /* relaxed: who listens next finds it in this very word */
             cc_store_relaxed(&event->sleeps, 0); /* relaxed: a guess */
             return; /* nobody sleeps here any more: back to the light fence */

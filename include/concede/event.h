@@ -47,9 +47,11 @@ CC_BEGIN_DECLS
  *                                                                   listening and finds a claim (else bits 0..14 - 1)
  *               15   FENCED: notifiers take a full fence            set: a thread that slept as often before it
  *               31   TRUSTED: and all of them know it               set: the same, once all do
- *                                                                   both cleared: a notifier that finds nobody at all
+ *                                                                   both cleared: the last of many notifiers in a row
+ *                                                                   that found nobody
  * woken_at   0..31   cc_now_ns() of the last notify that woke       a notifier that claimed
- * sleeps     0..31   sleeps since bits 15 and 31 were cleared       whoever slept; the notifier that clears them
+ * sleeps     0..31   before FENCED: how often somebody slept;       whoever slept
+ *                    after: how many more may find nobody           whoever slept; a notifier that found nobody
  *
  * The claims keep a second notifier from waking again whom the first has woken and who has not run yet. FENCED is for an
  * event whose waiters mostly sleep: then the sleeper need not make all threads pass a fence, which interrupts them, because

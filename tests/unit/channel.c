@@ -650,7 +650,7 @@ TEST(a_fixed_number_of_snoozes_is_so_many_pauses_and_yields)
             set_up_counting(2, kind, cases[i][0]);
             for (int again = 0; again < 3; again++) { /* and it learns nothing */
                 fake_forget();
-                CHECK_EQ(recv_counting(fake.now_ns + 1000), ETIMEDOUT);
+                CHECK_EQ(recv_counting(fake.now_ns + 10000), ETIMEDOUT);
                 CHECK_EQ(fake.pauses, cases[i][1]);
                 CHECK_EQ(fake.yields, cases[i][2]);
                 CHECK_EQ(fake.waits, 1);
@@ -795,6 +795,8 @@ TEST(adaptive_starts_at_eight_snoozes_and_an_idle_side_stops_spinning)
     }
 }
 
+enum { MOST_PAUSES = 30000 * 3 / 4 / 40 }; /* three quarters of wake_ns */
+
 TEST(adaptive_spins_longer_while_that_pays_but_no_longer_than_sleeping_costs)
 {
     BOTH_KINDS(kind)
@@ -810,7 +812,7 @@ TEST(adaptive_spins_longer_while_that_pays_but_no_longer_than_sleeping_costs)
             CHECK_EQ(fake.waits, 0);
         }
         CHECK(ch->receiver.pauses > before);
-        CHECK_EQ(ch->receiver.pauses, 30000 / 2 / 40); /* half of wake_ns, in pauses: the break-even point */
+        CHECK_EQ(ch->receiver.pauses, MOST_PAUSES);
         tear_down();
     }
 }
@@ -831,12 +833,41 @@ TEST(adaptive_learns_from_how_long_it_slept)
         sleep_takes = 1000; /* less than a wake-up costs: spinning on would have paid */
         CHECK_EQ(recv_counting(CC_FOREVER), 0);
         CHECK(ch->receiver.pauses > 127);
-        CHECK(ch->receiver.pauses <= 30000 / 2 / 40);
+        CHECK(ch->receiver.pauses <= MOST_PAUSES);
         sleep_takes = 1000000;
         for (int i = 0; i < 15; i++) CHECK_EQ(recv_counting(CC_FOREVER), 0);
         CHECK_EQ(ch->receiver.pauses, 0);
         CHECK_EQ(ch->receiver.yields, 0);
+        sleep_takes = 1000; /* once may be chance ... */
+        CHECK_EQ(recv_counting(CC_FOREVER), 0);
+        CHECK(ch->receiver.pauses > 0 && ch->receiver.pauses <= MOST_PAUSES / 32);
+        for (int i = 0; i < 3; i++) CHECK_EQ(recv_counting(CC_FOREVER), 0); /* ... four times is not */
+        CHECK_EQ(ch->receiver.pauses, MOST_PAUSES);
         tear_down();
+    }
+}
+
+static void a_pause_takes_40_ns(void)
+{
+    fake.now_ns += 40;
+}
+
+TEST(spinning_ends_with_the_deadline_and_teaches_nothing_then)
+{
+    BOTH_KINDS(kind)
+    {
+        for (int sending = 0; sending < 2; sending++) {
+            set_up_counting(1, kind, CC_SNOOZE_ADAPTIVE);
+            if (sending) CHECK_EQ(send_counting(CC_FOREVER), 0);
+            fake.on_pause = a_pause_takes_40_ns;
+            uint64_t deadline = fake.now_ns + 1000;
+            CHECK_EQ(sending ? send_counting(deadline) : recv_counting(deadline), ETIMEDOUT);
+            CHECK_EQ(fake.pauses, 25);
+            CHECK_EQ(fake.yields + fake.waits, 0);
+            CHECK_EQ(ch->receiver.pauses, 127);
+            CHECK_EQ(ch->sender.pauses, 127);
+            tear_down();
+        }
     }
 }
 

@@ -418,11 +418,17 @@ TEST(where_waiters_mostly_sleep_the_notifier_takes_the_fence)
     CHECK_EQ(event.waiters, FENCED_BITS);
 }
 
-TEST(a_notifier_that_finds_nobody_goes_back_to_the_light_fence)
+TEST(many_notifiers_that_find_nobody_go_back_to_the_light_fence)
 {
     for (int i = 0; i < 2; i++) {
         set_up();
         for (int sleeps = 0; sleeps < 4; sleeps++) sleep_once();
+        fake_forget();
+        for (int idle = 1; idle < 64; idle++) notify[i]();
+        CHECK_EQ(event.waiters, FENCED_BITS);
+        sleep_once(); /* and they count from the start */
+        for (int idle = 1; idle < 64; idle++) notify[i]();
+        CHECK_EQ(event.waiters, FENCED_BITS);
         fake_forget();
         notify[i]();
         CHECK_EQ(fake.wakes + fake.waits + fake.membarriers, 0);

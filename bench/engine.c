@@ -1032,7 +1032,7 @@ bool bench_measure(bench_report *report, const bench_options *options, char *err
     error[0] = 0;
     bench_time_start();
     if (!pin_choose(options->pin)) {
-        snprintf(error, error_size, "cannot pin to '%s': it names a CPU that this process may not use", options->pin);
+        snprintf(error, error_size, "cannot pin to '%s': it takes spread, none, or a list of CPUs that this process may use", options->pin);
         return false;
     }
     may_spin = cc_costs()->cpus > 1 && (pin_count == 0 || cpu_of(0) != cpu_of(1));

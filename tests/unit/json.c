@@ -74,14 +74,14 @@ TEST(what_is_no_json_is_refused)
         error[0] = 0;
         json_t *tree = json_parse(bad[i], error, sizeof error);
         if (!CHECK(tree == NULL)) printf("    accepted: %s\n", bad[i]);
-        CHECK(strncmp(error, "line 1: ", 8) == 0);
+        CHECK(strncmp(error, "no JSON, line 1: ", 17) == 0);
         json_free(tree);
     }
     memset(deep, '[', sizeof deep - 1);
     deep[sizeof deep - 1] = 0;
     CHECK(json_parse(deep, error, sizeof error) == NULL);
     CHECK(json_parse("[1,\n2,\n,3]", error, sizeof error) == NULL);
-    CHECK(strncmp(error, "line 3: ", 8) == 0);
+    CHECK(strncmp(error, "no JSON, line 3: ", 17) == 0);
 }
 
 /* Whatever is done to a text, reading it ends, and within it: the sanitizers watch. */

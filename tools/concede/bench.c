@@ -489,7 +489,7 @@ _Noreturn static void unknown_workload(const char *word)
     for (uint32_t i = 0; n < 63 && bench_workload_name(i); i++) names[n++] = bench_workload_name(i);
     const char *closest = tool_closest(word, names);
     if (closest) tool_usage_error(&concede_bench, "unknown workload '%s'; did you mean %s?", word, closest);
-    tool_usage_error(&concede_bench, "unknown workload '%s'", word);
+    tool_usage_error(&concede_bench, "unknown workload '%s'; --list shows them", word);
 }
 
 /* Ends the program if one of the names, separated by commas, begins no implementation's and no peer's name. */
@@ -504,7 +504,8 @@ static void check_names(const char *names)
             found |= begins((*peer)->name, name);
             for (const bench_subject *const *at = (*peer)->subjects; at && *at; at++) found |= begins((*at)->name, name);
         }
-        if (!found || length == 0) tool_usage_error(&concede_bench, "--only: no implementation named '%s' (see --list)", name);
+        if (!found || length == 0)
+            tool_usage_error(&concede_bench, "--only: no implementation's name begins with '%s'; --list shows them", name);
         names += length + (names[length] == ',');
     }
 }
@@ -574,14 +575,15 @@ static void add_workload(request *r, const char *word)
 
 static void parse_threads(bench_options *measure, const char *text)
 {
-    for (const char *at = text; *at;) {
+    const char *at = text;
+    do {
         char *end;
         unsigned long n = strtoul(at, &end, 10);
         if (end == at || n < 1 || n > 1024 || (*end && *end != ',') || measure->thread_counts == 16)
             tool_usage_error(&concede_bench, "--threads: '%s' is not a list of numbers from 1 to 1024", text);
         measure->threads[measure->thread_counts++] = (uint32_t)n;
         at = *end ? end + 1 : end;
-    }
+    } while (*at);
 }
 
 static uint32_t parse_number(const char *option, const char *text, uint32_t max)

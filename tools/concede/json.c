@@ -302,7 +302,7 @@ json_t *json_parse(const char *text, char *error, size_t error_size)
     }
     int line = 1;
     for (const char *c = text; c < r.at && *c; c++) line += *c == '\n';
-    snprintf(error, error_size, "line %d: %s", line, r.problem);
+    snprintf(error, error_size, "no JSON, line %d: %s", line, r.problem);
     json_free(root);
     return NULL;
 }

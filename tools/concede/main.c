@@ -49,7 +49,7 @@ int main(int argc, char **argv)
         puts("concede " CC_VERSION_STRING);
         return tool_finish(0);
     }
-    if (strcmp(given, "help") == 0 && argc > 2) { /* `concede help info` is `concede info --help` */
+    if (strcmp(given, "help") == 0 && argc > 2 && strcmp(argv[2], "help") != 0) { /* like `concede COMMAND --help` */
         static char option[] = "--help";
         argv[1] = argv[2];
         argv[2] = option;

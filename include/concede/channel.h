@@ -374,7 +374,8 @@ CC_INLINE_ void cc_channel_consume(cc_channel_t *channel)
 
 /* Defines, for messages of one type: name_create(&channel, capacity, kind), name_send(channel, value), name_recv(channel,
  * &value), their try_, _until and _timeout forms, and name_send_many, name_recv_many. The compiler checks the type, and the
- * size is a constant, so that a send is a few instructions. A channel whose messages have another size gives EINVAL. */
+ * size is a constant, so that a send is a few instructions. The type may be a pointer. A channel whose messages have another
+ * size gives EINVAL. */
 #define CC_CHANNEL_TYPED(name, type)                                                                                \
     CC_MAY_SHADOW_BEGIN_                                                                                            \
     CC_INLINE_ int name##_create(cc_channel_t **channel, size_t capacity, uint32_t kind)                             \
@@ -414,7 +415,7 @@ CC_INLINE_ void cc_channel_consume(cc_channel_t *channel)
     {                                                                                                               \
         return name##_recv_until(channel, value, cc_deadline_in(ns));                                               \
     }                                                                                                               \
-    CC_INLINE_ size_t name##_send_many(cc_channel_t *channel, const type *values, size_t n)                          \
+    CC_INLINE_ size_t name##_send_many(cc_channel_t *channel, type const *values, size_t n)                          \
     {                                                                                                               \
         return cc_channel_send_many_(channel, values, n, CC_CHANNEL_SIZE_(sizeof(type)));                           \
     }                                                                                                               \

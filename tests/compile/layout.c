@@ -44,6 +44,18 @@ cc_parker_t parker = CC_PARKER_INIT;
 cc_event_t event = CC_EVENT_INIT;
 cc_lock_t lock = CC_LOCK_INIT;
 
+/* A type may be a pointer, also one to const, and a condition may wait in its turn. */
+CC_CHANNEL_TYPED(pointers, double *)
+CC_CHANNEL_TYPED(texts, const char *)
+
+size_t use_typed(cc_channel_t *channel, double **some, const char *const *fixed, const char **texts);
+size_t use_typed(cc_channel_t *channel, double **some, const char *const *fixed, const char **texts)
+{
+    double *const same[] = { *some };
+    return pointers_send_many(channel, some, 1) + pointers_send_many(channel, same, 1) + pointers_recv_many(channel, some, 2) +
+           texts_send_many(channel, fixed, 1) + texts_send_many(channel, texts, 1) + texts_recv_many(channel, texts, 2);
+}
+
 bool use(uint32_t *word);
 bool use(uint32_t *word)
 {

@@ -297,6 +297,7 @@ typedef struct point {
 } point;
 CC_CHANNEL_TYPED(points, point)
 CC_CHANNEL_TYPED(numbers, uint64_t)
+CC_CHANNEL_TYPED(places, point *)
 
 TEST(a_typed_channel_knows_its_size)
 {
@@ -328,6 +329,22 @@ TEST(a_typed_channel_knows_its_size)
         CHECK_EQ(numbers_recv_many(ch, &wrong, 1), 0);
         CHECK_EQ(wrong, 7);
         CHECK_EQ(cc_channel_len(ch), 0);
+        tear_down();
+    }
+}
+
+TEST(a_typed_channel_carries_pointers)
+{
+    BOTH_KINDS(kind)
+    {
+        point some[2], *in[] = {&some[0], &some[1]}, *out[] = {NULL, NULL, NULL};
+        fake_start();
+        REQUIRE(places_create(&ch, 4, kind) == 0);
+        CHECK_EQ(places_send_many(ch, in, 2), 2);
+        CHECK_EQ(places_send(ch, in[0]), 0);
+        CHECK_EQ(places_recv_many(ch, out, 2), 2);
+        CHECK_EQ(places_recv(ch, &out[2]), 0);
+        CHECK(out[0] == in[0] && out[1] == in[1] && out[2] == in[0]);
         tear_down();
     }
 }

@@ -170,8 +170,10 @@ CC_API void cc_event_await_end_(cc_event_await_t *await);
  * at again and again, at least once, and its last look is the result; it must not jump out. May block. */
 #define CC_EVENT_AWAIT_UNTIL(event_, condition_, deadline_)                                       \
     __extension__({                                                                              \
+        CC_MAY_SHADOW_BEGIN_ /* a condition that awaits in its turn */                           \
         cc_event_await_t cc_await_ = cc_event_await_begin_((event_), (deadline_));                \
         bool cc_holds_;                                                                          \
+        CC_MAY_SHADOW_END_                                                                       \
         while (!(cc_holds_ = (condition_) ? true : false) && cc_event_await_step_(&cc_await_)) {} \
         cc_event_await_end_(&cc_await_);                                                         \
         cc_holds_;                                                                               \

@@ -44,7 +44,7 @@ cc_parker_t parker = CC_PARKER_INIT;
 cc_event_t event = CC_EVENT_INIT;
 cc_lock_t lock = CC_LOCK_INIT;
 
-/* A type may be a pointer, also one to const, and a condition may wait in its turn. */
+/* A type may be a pointer, also one to const. */
 CC_CHANNEL_TYPED(pointers, double *)
 CC_CHANNEL_TYPED(texts, const char *)
 
@@ -62,5 +62,6 @@ bool use(uint32_t *word)
     cc_backoff_options_t options = CC_BACKOFF_OPTIONS_INIT;
     cc_backoff_init_options(&backoff, &options);
     CC_EVENT_AWAIT(&event, cc_load_acquire(word) != 0);
+    if (CC_EVENT_AWAIT_UNTIL(&event, CC_EVENT_AWAIT_UNTIL(&event, cc_load_acquire(word) == 2, 1), 2)) return true; /* nested */
     return CC_EVENT_AWAIT_UNTIL(&event, cc_load_acquire(word) != 0, CC_FOREVER);
 }

@@ -578,4 +578,8 @@ TEST(await_takes_any_expression)
     CHECK(CC_EVENT_AWAIT_UNTIL(&event, high, 0)); /* true, although its low half is 0 */
     if (CC_EVENT_AWAIT_UNTIL(&event, left != 0, 0)) CHECK(false);
     CHECK_EQ(left, 0);
+    /* One that waits itself, in vain the first two times. */
+    CHECK(CC_EVENT_AWAIT_UNTIL(&event, CC_EVENT_AWAIT_UNTIL(&event, ++left == 3, 0), CC_FOREVER));
+    CHECK_EQ(left, 3);
+    CHECK_EQ(event.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
 }

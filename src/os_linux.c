@@ -106,13 +106,23 @@ bool cc_os_membarrier_(void)
     return result == 0;
 }
 
+/* Opens a file and makes one call that reads it; what that returned. By their numbers, because open(), read() and close() are
+ * cancellation points. */
+static long read_once_(long call, const char *path, int flags, char *bytes, size_t size)
+{
+    long file, got, closed;
+    SYSTEM_CALL(file, SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | flags);
+    if (file < 0) return file;
+    SYSTEM_CALL(got, call, (int)file, bytes, size);
+    SYSTEM_CALL(closed, SYS_close, (int)file);
+    (void)closed;
+    return got;
+}
+
 /* The file's first bytes as a string; false if there is no such file. */
 static bool read_file_(const char *path, char *text, size_t size)
 {
-    int saved = errno, file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = file < 0 ? -1 : read(file, text, size - 1);
-    if (file >= 0) close(file);
-    errno = saved;
+    long got = read_once_(SYS_read, path, 0, text, size - 1);
     text[got > 0 ? got : 0] = 0;
     return got > 0;
 }
@@ -181,7 +191,7 @@ static uint32_t cgroup_cpus_(const char *table, const char *mounts)
 }
 
 /* Adds the CPUs that a thread may run on (0: this one) to the mask; returns how many there are in it now. */
-enum { MASK_WORDS = 1024 }; /* 65,536 CPUs: more than any kernel is built for */
+enum { MASK_WORDS = 16384 / (8 * sizeof(long)) }; /* CPUs; Linux can be built for 8,192, and the stack may be small */
 static uint32_t add_affinity_(unsigned long *mask, long thread)
 {
     unsigned long own[MASK_WORDS];
@@ -199,17 +209,11 @@ static uint32_t add_affinity_(unsigned long *mask, long thread)
 static uint32_t affinity_cpus_(void)
 {
     unsigned long mask[MASK_WORDS] = { 0 };
-    char entries[4096]; /* about 130 threads: enough to see whether all share one CPU */
-    long got = 0;
+    char entries[2048]; /* about 65 threads: enough to see whether all share one CPU */
     add_affinity_(mask, 0);
     uint32_t cpus = add_affinity_(mask, getpid());
     if (cpus > 1) return cpus;
-    int saved = errno, directory = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory >= 0) {
-        SYSTEM_CALL(got, SYS_getdents64, directory, entries, sizeof entries);
-        close(directory);
-    }
-    errno = saved;
+    long got = read_once_(SYS_getdents64, "/proc/self/task", O_DIRECTORY, entries, sizeof entries);
     for (long at = 0; at < got;) { /* u64 inode, u64 offset, u16 length, u8 type, then the name */
         const char *name = entries + at + 19;
         uint16_t length;

@@ -37,6 +37,18 @@
 #define TEST_LIMIT_SECONDS 300
 #endif
 
+/* Whether the program runs under a sanitizer, which is slow and takes stack. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define TEST_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define TEST_SANITIZED 1
+#endif
+#endif
+#if !defined(TEST_SANITIZED)
+#define TEST_SANITIZED 0
+#endif
+
 typedef struct test_case {
     const char *name;
     void (*run)(void);

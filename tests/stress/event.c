@@ -98,7 +98,7 @@ static uint64_t lost_in_ping_pong(uint64_t ms)
 TEST(a_missing_fence_loses_a_wake_up_and_is_noticed)
 {
     static const uint32_t modes[] = {CC_FENCE_SYMMETRIC_, CC_FENCE_ASYMMETRIC_};
-    bool certain = !STRESS_SANITIZED && test_effort(100) >= 100 && cc_costs()->cpus > 1;
+    bool certain = !TEST_SANITIZED && test_effort(100) >= 100 && cc_costs()->cpus > 1;
     stress_use_cpus(cc_costs()->cpus);
     for (int i = 0; i < 2; i++) {
         cc_fence_mode_ = modes[i];

@@ -14,17 +14,6 @@
 
 #define STRESS_STALL_S 15
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define STRESS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define STRESS_SANITIZED 1
-#endif
-#endif
-#if !defined(STRESS_SANITIZED)
-#define STRESS_SANITIZED 0
-#endif
-
 #if defined(STRESS_NO_FENCE)
 bool stress_no_membarrier(void)
 {

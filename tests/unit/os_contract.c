@@ -162,6 +162,7 @@ TEST(membarrier_works_once_it_is_registered)
 }
 
 #if !defined(_WIN32)
+#include <limits.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -197,6 +198,48 @@ TEST(wait_is_no_cancellation_point)
     pthread_join(thread, &result);
     CHECK_EQ(reached, 2);
     CHECK(result == PTHREAD_CANCELED);
+}
+
+/* The first wait of a thread asks for the CPUs, on whatever stack the thread has. */
+static void *ask_for_cpus(void *argument)
+{
+    uint32_t *reached = (uint32_t *)argument;
+    CHECK(cc_os_cpus_() >= 1);
+    cc_store_release(reached, 1);
+    pthread_testcancel();
+    return NULL;
+}
+
+static void *ask_for_cpus_cancelled(void *argument)
+{
+    pthread_cancel(pthread_self()); /* takes effect at the next cancellation point */
+    return ask_for_cpus(argument);
+}
+
+TEST(asking_for_the_cpus_is_no_cancellation_point)
+{
+    uint32_t reached = 0;
+    pthread_t thread;
+    void *result = NULL;
+    REQUIRE(pthread_create(&thread, NULL, ask_for_cpus_cancelled, &reached) == 0);
+    pthread_join(thread, &result);
+    CHECK_EQ(reached, 1);
+    CHECK(result == PTHREAD_CANCELED);
+}
+
+TEST(asking_for_the_cpus_takes_little_stack)
+{
+    uint32_t reached = 0;
+    pthread_t thread;
+    pthread_attr_t small;
+    size_t bytes = 16384, least = (size_t)PTHREAD_STACK_MIN;
+    SKIP_IF(TEST_SANITIZED, "a sanitizer takes more stack than that itself");
+    REQUIRE(pthread_attr_init(&small) == 0);
+    REQUIRE(pthread_attr_setstacksize(&small, bytes > least ? bytes : least) == 0);
+    REQUIRE(pthread_create(&thread, &small, ask_for_cpus, &reached) == 0);
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&small);
+    CHECK_EQ(reached, 1);
 }
 
 /* The parent forks while others sleep, wait and wake; the child has none of them and must not hang on what they left. */

@@ -125,8 +125,10 @@ TEST(memory_that_is_not_there_is_reported)
 {
     cc_channel_options_t huge = {64, SIZE_MAX / 128, CC_CHANNEL_MPMC, 0}; /* more than PTRDIFF_MAX bytes: no malloc has that */
     cc_channel_t *made = NULL;
+    errno = 4711;
     CHECK_EQ(cc_channel_create(&made, &huge), ENOMEM);
     CHECK(made == NULL);
+    CHECK_EQ(errno, 4711);
 }
 
 TEST(a_channel_can_live_in_the_caller_s_memory)

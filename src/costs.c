@@ -109,6 +109,11 @@ const cc_costs_t *cc_costs(void)
     return &costs_;
 }
 
+bool cc_costs_are_known_(void)
+{
+    return cc_load_relaxed(&state_) == KNOWN; /* relaxed: cc_costs() looks again */
+}
+
 void cc_costs_set(const cc_costs_t *costs)
 {
     if (!costs) return;

@@ -2,11 +2,11 @@
 #include <concede/lock.h>
 
 #include <concede/backoff.h>
-#include <concede/costs.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "costs.h"
 #include "os.h"
 
 /* The word:
@@ -122,8 +122,16 @@ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
     }
 }
 
+/* As long as nobody has measured what a pause takes it counts as 40 ns: measuring calls the system. */
 void cc_lock_acquire_spin_slow_(cc_lock_t *lock)
 {
+    cc_backoff_t backoff;
+    uint32_t rng = seed_((uintptr_t)&backoff);
+    cc_backoff_init(&backoff, MIN_NS / 40, MAX_NS / 40);
+    while (!cc_costs_are_known_()) {
+        if (take_free_(lock, HELD)) return;
+        cc_backoff_jitter(&backoff, &rng);
+    }
     while (!spin_(lock, CC_LOCK_SPIN_NS, HELD, false)) {}
 }
 

@@ -37,6 +37,28 @@ static unsigned calls(void)
     return fake.waits + fake.wakes + fake.yields + fake.membarriers + fake.registrations;
 }
 
+static unsigned release_at_pause;
+static void release_soon(void)
+{
+    if (fake.pauses == release_at_pause) release();
+}
+
+/* Comes first: in all others the costs are known. */
+TEST(spin_does_not_call_the_system_to_measure_either)
+{
+    fake_start();
+    for (unsigned i = 1; i < 100000; i *= 7) {
+        fake.pauses = 0;
+        lock.word = HELD;
+        release_at_pause = i;
+        fake.on_pause = release_soon;
+        cc_lock_acquire_spin(&lock);
+        CHECK_EQ(calls() + fake.clock_reads, 0);
+        CHECK_EQ(lock.word, HELD);
+        CHECK(fake.pauses < i + 1000); /* it looks now and then */
+    }
+}
+
 TEST(all_zero_is_a_free_lock_of_four_bytes)
 {
     static cc_lock_t zero;
@@ -125,12 +147,6 @@ TEST(spinning_ends_in_sleep_within_its_budget)
     CHECK_EQ(fake.waits, 1);
     CHECK(fake.now_ns - start <= 2 * (uint64_t)CC_LOCK_SPIN_NS + 2 * MAX_NS);
     CHECK(fake.now_ns - start >= CC_LOCK_SPIN_NS / 4);
-}
-
-static unsigned release_at_pause;
-static void release_soon(void)
-{
-    if (fake.pauses == release_at_pause) release();
 }
 
 TEST(a_lock_given_up_soon_is_taken_without_sleeping)

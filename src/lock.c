@@ -159,12 +159,13 @@ static void die_(const char *what, const cc_lock_t *lock)
 
 void (cc_lock_debug_acquire_)(const cc_lock_t *lock)
 {
-    if (find_(lock)) die_("is acquired again by the thread that holds it", lock);
+    bool held = cc_load_relaxed(&lock->word) & HELD; /* relaxed: our own; else a lock that was made anew since */
+    if (held && find_(lock)) die_("is acquired again by the thread that holds it", lock);
 }
 
 bool (cc_lock_debug_acquired_)(const cc_lock_t *lock, bool acquired)
 {
-    const cc_lock_t **place = acquired ? find_(NULL) : NULL;
+    const cc_lock_t **place = acquired && !find_(lock) ? find_(NULL) : NULL;
     if (place) *place = lock;
     return acquired;
 }

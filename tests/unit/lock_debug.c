@@ -29,6 +29,20 @@ static void more_locks_than_it_can_note(void)
     for (int i = 99; i >= 0; i--) cc_lock_acquire(&many[i]);
 }
 
+/* What the child of a fork does with a lock that it held, and who frees memory with one that it holds. */
+static void set_up_again(void)
+{
+    for (int i = 0; i < 100; i++) {
+        cc_lock_t fresh = CC_LOCK_INIT;
+        cc_lock_acquire(&lock);
+        lock = fresh;
+        if (!cc_lock_acquire_timeout(&lock, 5)) _exit(9);
+        cc_lock_release(&lock);
+        cc_lock_acquire_spin(&lock);
+        lock = fresh;
+    }
+}
+
 static void acquire_twice(void)
 {
     cc_lock_acquire(&lock);
@@ -87,6 +101,8 @@ TEST(correct_use_is_not_complained_about)
     CHECK(!aborts(nothing_wrong, said, sizeof said));
     CHECK_EQ(said[0], 0);
     CHECK(!aborts(more_locks_than_it_can_note, said, sizeof said));
+    CHECK_EQ(said[0], 0);
+    CHECK(!aborts(set_up_again, said, sizeof said));
     CHECK_EQ(said[0], 0);
 }
 

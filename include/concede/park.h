@@ -50,13 +50,19 @@ CC_STATIC_ASSERT_(sizeof(cc_parker_t) == 4, "a parker is one futex word");
 CC_API CC_COLD_ bool cc_parker_park_slow_(cc_parker_t *parker, uint64_t deadline);
 CC_API CC_COLD_ void cc_parker_unpark_slow_(cc_parker_t *parker);
 
+/* Takes the token if there is one; returns whether it did. The owner only; never blocks; acquires what every giver of the
+ * token released. */
+CC_INLINE_ bool cc_parker_try_park(cc_parker_t *parker)
+{
+    uint32_t token = CC_PARKER_TOKEN_;
+    return cc_cas_acquire(&parker->state, &token, CC_PARKER_EMPTY_); /* [park.token] pairs with unpark's swap */
+}
+
 /* Takes the token if there is one, else sleeps until there is or the deadline passes. Returns whether it took it; a past
  * deadline still looks once. The owner only; may block; acquires what every giver of the token released. */
 CC_INLINE_ bool cc_parker_park_until(cc_parker_t *parker, uint64_t deadline)
 {
-    uint32_t token = CC_PARKER_TOKEN_;
-    if (CC_LIKELY_(cc_cas_acquire(&parker->state, &token, CC_PARKER_EMPTY_))) /* [park.token] pairs with unpark's swap */
-        return true;
+    if (CC_LIKELY_(cc_parker_try_park(parker))) return true;
     return cc_parker_park_slow_(parker, deadline);
 }
 

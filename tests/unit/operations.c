@@ -212,7 +212,9 @@ static void words_sequence(input_t *in)
         case 1: {
             unsigned how = draw(in, 3);
             if (token && how == 0) cc_parker_park(&parker);
-            else REQUIRE((how == 1 ? cc_parker_park_timeout(&parker, 1) : cc_parker_park_until(&parker, 0)) == token);
+            else REQUIRE((how == 1   ? cc_parker_park_timeout(&parker, 1)
+                          : how == 2 ? cc_parker_park_until(&parker, 0)
+                                     : cc_parker_try_park(&parker)) == token);
             token = false;
             break;
         }

@@ -42,6 +42,17 @@ TEST(token_given_before_a_park_is_kept)
     CHECK_EQ(parker.state, CC_PARKER_EMPTY_);
 }
 
+TEST(try_takes_the_token_that_is_there_and_never_waits)
+{
+    set_up();
+    CHECK(!cc_parker_try_park(&parker));
+    cc_parker_unpark(&parker);
+    CHECK(cc_parker_try_park(&parker));
+    CHECK(!cc_parker_try_park(&parker));
+    CHECK_EQ(parker.state, CC_PARKER_EMPTY_);
+    CHECK_EQ(fake.waits + fake.wakes + fake.yields + fake.clock_reads, 0);
+}
+
 TEST(two_tokens_are_one)
 {
     set_up();

@@ -233,7 +233,7 @@ static size_t mpmc_take_(cc_channel_t *channel, cc_channel_side_t *side, cc_inde
             if (seen == *position) return 0;
         } else if (cc_cas_relaxed(&side->position, &seen, (cc_index_)(seen + (cc_index_)(2 * ready)))) {
             return ready; /* relaxed: the stamps order the messages */
-        } else {
+        } else if (cc_costs_may_spin_()) { /* else who won is done: it had the only CPU */
             if (backoff.max == 0) cc_backoff_init_ns(&backoff, LOST_MIN_NS, LOST_MAX_NS);
             cc_backoff_jitter(&backoff, &rng);
             seen = cc_load_relaxed(&side->position);

@@ -84,6 +84,8 @@ static void mutable_wake(const uint32_t *word, uint32_t count)
 #define cc_fetch_sub_release(p, v)                                                                                     \
     (mutant == STORE_FOR_SWAP ? (cc_store_release(p, 0), (uint32_t)(v)) : cc_atomic_fetch_(sub, p, v, RELEASE))
 
+#undef CC_ARCH_PAUSE_
+#define CC_ARCH_PAUSE_() fake_pause()
 #define cc_os_wait_ mutable_wait
 #define cc_os_wake_ mutable_wake
 #include "../../src/park.c"
@@ -106,9 +108,11 @@ static void at_yield(void)
     step();
 }
 
+static uint32_t cpus = 2;
+
 static unsigned explore(play p)
 {
-    static const cc_costs_t costs = {1000000, 1000, 2000, 2}; /* few pauses: each is a step */
+    const cc_costs_t costs = {1000000, 1000, 2000, cpus}; /* few pauses: each is a step */
     unsigned at = 1;
     for (;; at++) {
         fake_start();
@@ -703,6 +707,30 @@ static void sending(void)
         if (kind == CC_CHANNEL_MPMC)
             HOLDS(full_channel_of_two_senders, ways[i], other_receives_and_sends, nothing_is_lost, other_receives);
     }
+}
+
+static void empty_channel_of_two_senders(void)
+{
+    empty_channel();
+    two_senders = true;
+}
+
+static void nothing_is_lost_and_nobody_spun(void)
+{
+    CHECK_EQ(fake.pauses, 0);
+    nothing_is_lost();
+}
+
+/* The one who was faster is done: on one CPU there is nothing to wait for. */
+TEST(who_loses_a_race_on_one_cpu_tries_again_at_once)
+{
+    kind = CC_CHANNEL_MPMC;
+    snooze = CC_SNOOZE_ADAPTIVE;
+    cpus = 1;
+    HOLDS(empty_channel_of_two_senders, try_send, other_sends, nothing_is_lost_and_nobody_spun);
+    HOLDS(full_channel_of_two_senders, try_recv, other_receives, nothing_is_lost_and_nobody_spun);
+    HOLDS(empty_channel_of_two_senders, blocking_send, other_sends, nothing_is_lost_and_nobody_spun);
+    cpus = 2;
 }
 
 static void broken(void)

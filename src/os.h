@@ -10,7 +10,7 @@ CC_BEGIN_DECLS
 
 /* Sleeps while *word == expected, until a wake on the same address or the deadline (cc_now_ns() time; CC_FOREVER: none).
  * The comparison and falling asleep are one step for every cc_os_wake_() on the address. It may return for no reason, so
- * callers loop.
+ * callers loop. Only a wait that returns 0 uses up a wake: one that crosses a signal or the deadline is not lost on it.
  *   0          woken (or for no reason)
  *   EAGAIN     *word differed
  *   EINTR      a signal arrived

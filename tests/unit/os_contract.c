@@ -151,6 +151,36 @@ TEST(each_wake_of_one_reaches_one)
     CHECK_EQ(t.left, 0);
 }
 
+/* One thread sleeps until about the time of a wake, another for ever. The first passes the wake on, but only if it says that
+ * it was woken: a wake that it used up and called a timeout hangs the other. */
+typedef struct crossing {
+    uint32_t word;
+    uint64_t at;
+} crossing;
+
+static void crossing_body(int index, void *shared)
+{
+    crossing *c = (crossing *)shared;
+    int result = 0;
+    if (index == 0) {
+        while (cc_os_now_() < c->at) {}
+        cc_store_release(&c->word, 1);
+        cc_os_wake_(&c->word, 1);
+        return;
+    }
+    while (cc_load_acquire(&c->word) == 0 && result != ETIMEDOUT)
+        result = cc_os_wait_(&c->word, 0, index == 1 ? c->at : CC_FOREVER);
+    if (result == 0) cc_os_wake_(&c->word, 1);
+}
+
+TEST(a_wake_that_crosses_a_timeout_is_not_used_up)
+{
+    for (uint64_t i = test_effort(500); i > 0; i--) {
+        crossing c = {0, os_in(MS / 5)};
+        test_threads(3, crossing_body, &c);
+    }
+}
+
 TEST(at_least_one_cpu_is_usable)
 {
     CHECK(cc_os_cpus_() >= 1);

@@ -133,7 +133,7 @@ CC_API void cc_channel_close(cc_channel_t *channel);
 
 CC_API bool cc_channel_is_closed(const cc_channel_t *channel);
 
-/* Messages in it, at some moment during the call. */
+/* Messages in it: exact while nobody sends or receives, else near that; never more than the capacity. */
 CC_API size_t cc_channel_len(const cc_channel_t *channel);
 
 CC_API size_t cc_channel_capacity(const cc_channel_t *channel);
@@ -357,7 +357,8 @@ CC_INLINE_ void cc_channel_commit(cc_channel_t *channel)
     cc_channel_sent_(channel, 1);
 }
 
-/* SPSC: the next message, to be read in place; NULL when empty or MPMC. Never blocks. */
+/* SPSC: the next message, to be read in place; NULL when empty or MPMC. Never blocks. NULL from a channel that is closed is
+ * not the end: a message may still be on its way in. Only EPIPE from a receive is. */
 CC_INLINE_ const void *cc_channel_peek(cc_channel_t *channel)
 {
     size_t stride = channel->stride, stamp = channel->stamp;

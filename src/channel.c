@@ -186,8 +186,7 @@ static size_t spsc_send_(cc_channel_t *channel, const unsigned char *messages, s
 static size_t spsc_recv_(cc_channel_t *channel, unsigned char *messages, size_t n, size_t size)
 {
     size_t i = 0;
-    for (; i < n && cc_channel_has_message_(channel, channel->stride, channel->stamp); i++)
-        cc_channel_get_(channel, messages + i * size, size, channel->stride, channel->stamp);
+    while (i < n && cc_channel_get_(channel, messages + i * size, size, channel->stride, channel->stamp)) i++;
     if (i > 0) cc_channel_received_(channel);
     return i;
 }

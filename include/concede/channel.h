@@ -144,7 +144,7 @@ CC_API int cc_channel_send_slow_(cc_channel_t *channel, const void *message, siz
 CC_API int cc_channel_recv_slow_(cc_channel_t *channel, void *message, size_t size, uint64_t deadline);
 CC_API CC_COLD_ size_t cc_channel_sent_slow_(cc_channel_t *channel, size_t n);
 CC_API CC_COLD_ int cc_channel_send_result_(size_t sent);
-CC_API CC_COLD_ void cc_channel_received_slow_(cc_channel_t *channel);
+CC_API void cc_channel_received_slow_(cc_channel_t *channel); /* CC_COLD_ would make gcc take the look before it for cold */
 CC_API size_t cc_channel_send_many_slow_(cc_channel_t *channel, const void *messages, size_t n, size_t size);
 CC_API size_t cc_channel_recv_many_slow_(cc_channel_t *channel, void *messages, size_t n, size_t size);
 
@@ -161,8 +161,9 @@ CC_TEMPLATE_ size_t cc_channel_room_(const cc_channel_t *channel)
 }
 
 /* A stream moves each line twice a lap, to the receiver and back. Both sides ask for the lines they need next while they
- * work on this one: the receiver 5 lines ahead, the sender 2, and 8 in a burst (measured with `concede bench channel`: more than twice the
- * messages a second on AMD Zen 3). Past the end of the ring that asks for memory that is not ours, which does nothing. */
+ * work on this one: the receiver 5 lines ahead, the sender 2, and 8 in a burst (measured with `concede bench channel`: more
+ * than twice the messages a second on AMD Zen 3). Past the end of the ring that asks for memory that is not ours, which does
+ * nothing. */
 #define CC_CHANNEL_NEW_LINE_(position, stride) (((position) >> 1) % ((stride) < 64 ? 64 / (stride) : 1) == 0)
 #define CC_CHANNEL_AHEAD_(turn, lines) ((const char *)(turn) + (lines) * 64)
 
@@ -216,14 +217,16 @@ CC_TEMPLATE_ bool cc_channel_has_message_(const cc_channel_t *channel, size_t st
     return cc_load_acquire(turn) == (cc_index_)(position + 1); /* [channel.stamp] pairs with the stamp in put */
 }
 
-/* SPSC: copies the next message out; give it back with received. */
-CC_TEMPLATE_ void cc_channel_get_(cc_channel_t *channel, void *message, size_t size, size_t stride, size_t stamp)
+/* SPSC: copies the next message out, if there is one; give its slot back with received. */
+CC_TEMPLATE_ bool cc_channel_get_(cc_channel_t *channel, void *message, size_t size, size_t stride, size_t stamp)
 {
     cc_index_ position = channel->receiver.position;
     cc_index_ *turn = cc_channel_stamp_(channel, position, stride, stamp);
+    if (CC_UNLIKELY_(cc_load_acquire(turn) != (cc_index_)(position + 1))) return false; /* [channel.stamp] as above */
     if (CC_CHANNEL_NEW_LINE_(position, stride)) __builtin_prefetch(CC_CHANNEL_AHEAD_(turn, 5));
     if (message) cc_atomic_copy_(message, (unsigned char *)turn - stamp, size);
     channel->receiver.position = (cc_index_)(position + 2);
+    return true;
 }
 
 /* SPSC: gives the slots of what was got back, and wakes the sender if it sleeps. */
@@ -249,8 +252,7 @@ CC_TEMPLATE_ int cc_channel_recv_(cc_channel_t *channel, void *message, size_t s
                                 uint64_t deadline)
 {
     if (CC_LIKELY_(channel->shape == CC_CHANNEL_SHAPE_(CC_CHANNEL_SPSC, size) &&
-                   cc_channel_has_message_(channel, stride, stamp))) {
-        cc_channel_get_(channel, message, size, stride, stamp);
+                   cc_channel_get_(channel, message, size, stride, stamp))) {
         cc_channel_received_(channel);
         return 0;
     }
@@ -273,8 +275,7 @@ CC_TEMPLATE_ size_t cc_channel_recv_many_(cc_channel_t *channel, void *messages,
     size_t i = 0;
     if (CC_UNLIKELY_(channel->shape != CC_CHANNEL_SHAPE_(CC_CHANNEL_SPSC, size)))
         return cc_channel_recv_many_slow_(channel, messages, n, size);
-    for (; i < n && cc_channel_has_message_(channel, stride, stamp); i++)
-        cc_channel_get_(channel, message + i * size, size, stride, stamp);
+    while (i < n && cc_channel_get_(channel, message + i * size, size, stride, stamp)) i++;
     if (i > 0) cc_channel_received_(channel);
     return i;
 }
@@ -369,8 +370,7 @@ CC_INLINE_ const void *cc_channel_peek(cc_channel_t *channel)
 /* SPSC: done with the message that peek showed. */
 CC_INLINE_ void cc_channel_consume(cc_channel_t *channel)
 {
-    cc_channel_get_(channel, NULL, CC_CHANNEL_ANY_(channel));
-    cc_channel_received_(channel);
+    if (cc_channel_get_(channel, NULL, CC_CHANNEL_ANY_(channel))) cc_channel_received_(channel);
 }
 
 /* Defines, for messages of one type: name_create(&channel, capacity, kind), name_send(channel, value), name_recv(channel,

@@ -125,5 +125,36 @@ def backoff_adds_nothing_to_a_first_success(what):
     need(len(backed) <= len(plain), "with backoff:\n%s\nwithout:\n%s" % ("\n".join(backed), "\n".join(plain)))
 
 
+HOT = """#include <concede/concede.h>
+CC_CHANNEL_TYPED(number, uint64_t)
+int send_(cc_channel_t *c, const void *m) { return cc_channel_send(c, m); }
+int recv_(cc_channel_t *c, void *m) { return cc_channel_recv(c, m); }
+int send_number(cc_channel_t *c, uint64_t n) { return number_send(c, n); }
+int recv_number(cc_channel_t *c, uint64_t *n) { return number_recv(c, n); }
+uint64_t sum(cc_channel_t *c) { uint64_t s = 0, n; while (number_recv(c, &n) == 0) s += n; return s; }
+size_t recv_numbers(cc_channel_t *c, uint64_t *n) { return number_recv_many(c, n, 32); }
+void set(cc_event_t *e, uint32_t *flag) { cc_store_release(flag, 1); cc_event_notify_one(e); }
+void give(cc_parker_t *p) { cc_parker_unpark(p); }
+void count(cc_lock_t *l, int *n) { cc_lock_acquire(l); ++*n; cc_lock_release(l); }
+"""
+
+
+@case(each=["%s %s" % (c, o) for c in ("gcc", "clang") for o in ("-O2", "-O3")])
+def what_happens_every_time_is_not_among_the_cold_code(what):
+    compiler, level = what.split()
+    if run("uname", "-m").strip() != "x86_64":
+        skip("reads x86-64 code")
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "code.o"
+        run(tool(compiler), "-std=c11", level, "-I", INCLUDE, "-x", "c", "-", "-c", "-o", out, stdin=HOT)
+        code = run(tool("objdump"), "-d", "--no-show-raw-insn", out)
+    # Cold code is there to call something. What decides whether to call it runs every time.
+    for name, body in re.findall(r"<(\w+\.cold(?:\.\d+)?)>:\n(.*?)(?:\n\n|\Z)", code, flags=re.S):
+        called = False
+        for text in re.findall(r"^\s*[0-9a-f]+:\s+(\S.*)$", body, flags=re.M):
+            need(called or not re.match(r"j(?!mp)", text), "%s decides:\n%s" % (name, body))
+            called = "call" in text or (called and not re.match(r"jmp|ret", text))
+
+
 if __name__ == "__main__":
     main()

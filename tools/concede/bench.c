@@ -15,7 +15,8 @@ enum {
 };
 static const tool_option_t options[] = {
     [THREADS] = { 't', "threads", "N[,N...]", "thread counts, where a workload leaves them open" },
-    [SECONDS] = { 's', "seconds", "S", "length of one slice (default 0.1; lock.fair: 10), at least; each one runs once a round" },
+    [SECONDS] = { 's', "seconds", "S",
+                  "length of one slice (default 0.1; lock.fair: 10), at least; each one runs once a round" },
     [REPEATS] = { 'r', "repeats", "N", "rounds, 1 to 64 (default 7; lock.fair: 3)" },
     [CAPACITY] = { 0, "capacity", "N", "messages that a channel holds (default 1024)" },
     [SIZE] = { 0, "message-size", "BYTES", "8 (default), 64 or 256" },
@@ -24,9 +25,11 @@ static const tool_option_t options[] = {
     [QUICK] = { 'q', "quick", NULL, "in under 20 seconds: fewer thread counts, shorter slices, more noise" },
     [JSON] = { 0, "json", "FILE", "write the results as JSON (-: standard output, in place of the table)" },
     [CSV] = { 0, "csv", NULL, "print one line for each metric in place of the table" },
-    [MARKDOWN] = { 0, "markdown", "FORM", "print Markdown in place of the table: document, tables (short ones) or machine (where and when)" },
+    [MARKDOWN] = { 0, "markdown", "FORM",
+                   "print Markdown in place of the table: document, tables (short ones) or machine (where and when)" },
     [FROM] = { 0, "from", "FILE", "show the results of an earlier --json; measure nothing" },
-    [COMPARE] = { 'c', "compare", "FILE", "show what changed since an earlier --json, and whether it is more than noise" },
+    [COMPARE] = { 'c', "compare", "FILE",
+                  "show what changed since an earlier --json, and whether it is more than noise" },
     [LIST] = { 0, "list", NULL, "print the workloads' and implementations' names and exit" },
     [SELF_TEST] = { 0, "self-test", NULL, "measure one implementation twice: the ratio must be 1, within its noise" },
     { 0, NULL, NULL, NULL },
@@ -36,9 +39,10 @@ const tool_command_t concede_bench = {
     "Every implementation of a workload runs in turn inside each round, in rotated order, so that all meet the same "
     "machine. A ratio is taken inside a round; shown are the median of the rounds and, as +-, half the distance "
     "between the quartiles. Rounds in which the cost of a cache line between two CPUs jumped, or other programs took "
-    "more than 5 % of the CPUs, do not count. Where threads share CPUs, a slice is long enough for four turns of each.\n"
-    "lock.fair takes minutes. It runs only where it is named, of concede, pthread_mutex and parking_lot unless --only says "
-    "otherwise.\n"
+    "more than 5 % of the CPUs, do not count. Where threads share CPUs, a slice is long enough for four turns "
+    "of each.\n"
+    "lock.fair takes minutes. It runs only where it is named, of concede, pthread_mutex and parking_lot unless --only "
+    "says otherwise.\n"
     "The winner is marked with *, if it beats the next in three of four rounds.",
     options, run_bench,
 };
@@ -52,7 +56,8 @@ static const char *figure(double x)
     static unsigned at;
     char *text = texts[at++ % 16];
     double size = fabs(x);
-    snprintf(text, sizeof *texts, "%.*f", size >= 100 || size == 0 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4, x);
+    int digits = size >= 100 || size == 0 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4;
+    snprintf(text, sizeof *texts, "%.*f", digits, x);
     return text;
 }
 
@@ -228,8 +233,8 @@ static void print_report(const bench_report *report)
 
 static void print_csv(const bench_report *report)
 {
-    puts("workload,threads,senders,outside_ns,work_ns,interval_us,capacity,message_size,burst,name,metric,unit,rounds,median,q1,q3,"
-         "ratio,ratio_q1,ratio_q3");
+    puts("workload,threads,senders,outside_ns,work_ns,interval_us,capacity,message_size,burst,name,metric,unit,rounds,"
+         "median,q1,q3,ratio,ratio_q1,ratio_q3");
     for (uint32_t i = 0; i < report->runs; i++) {
         const bench_run *run = &report->run[i];
         const bench_setting *s = &run->setting;

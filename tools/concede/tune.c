@@ -9,8 +9,9 @@
  * T follows from the number of snoozes: 1, 2, 4 ... 64 pauses, then yields (backoff.h). A choice costs its lateness and
  * its CPU time, weighed against each other by --prefer.
  *
- * A model can be wrong, and what the adaptive default does depends on the order of the waits: the recommendation, the
- * default and sleeping at once are also tried, with a channel whose receiver has to wait so long. */
+ * A model can be wrong, and what the adaptive default does depends on the order of the waits: the model's choice, the
+ * default and sleeping at once are also tried, with a channel whose receiver has to wait so long, and where another one of
+ * them does clearly better it is what is recommended. */
 #include "machine.h"
 #include "tool.h"
 
@@ -315,11 +316,16 @@ typedef struct tuned {
     double weight;     /* of CPU time against lateness */
     cc_costs_t costs;
     bool choosing; /* there is a profile, and a second CPU: the next are known */
-    uint32_t best;
+    uint32_t best; /* by the model */
     choice_t choices[CHOICES];
-    int tried_count;
+    int tried_count, recommended; /* tried[0] is the model's choice */
     tried_t tried[3];
 } tuned_t;
+
+static double tried_cost(const tuned_t *t, int i)
+{
+    return t->tried[i].late + t->weight * t->tried[i].cpu;
+}
 
 static const char *snoozes_text(uint32_t snoozes)
 {
@@ -354,7 +360,7 @@ static void print_choices(const tuned_t *t)
         tool_cell(table, "%s", tool_duration(c->late));
         tool_cell(table, "%s", tool_duration(c->late_p99));
         tool_cell(table, "%s", tool_duration(c->cost));
-        tool_cell(table, "%s", i == t->best ? "<- recommended" : "");
+        tool_cell(table, "%s", i == t->best ? "<- best by the model" : "");
     }
     tool_table_print(table, stdout, 0);
 }
@@ -367,12 +373,12 @@ static void print_tried(const tuned_t *t)
     tool_table_t *table = tool_table(6, heads);
     for (int i = 0; i < t->tried_count; i++) {
         const tried_t *one = &t->tried[i];
-        tool_cell(table, "%s%s", one->name, i == 0 ? ", recommended" : "");
+        tool_cell(table, "%s%s", one->name, i == t->recommended ? ", recommended" : "");
         tool_cell(table, "%d", one->count);
         tool_cell(table, "%s", tool_duration(one->cpu));
         tool_cell(table, "%s", tool_duration(one->late));
         tool_cell(table, "%s", tool_duration(one->late_p99));
-        tool_cell(table, "%s", tool_duration(one->late + t->weight * one->cpu));
+        tool_cell(table, "%s", tool_duration(tried_cost(t, i)));
     }
     tool_table_print(table, stdout, 0);
 }
@@ -387,7 +393,7 @@ static void print_snippet(const tuned_t *t, const char *command)
            (unsigned)t->costs.cpus);
     printf("cc_costs_set(&costs);                  /* once, before the first wait */\n");
     printf("cc_channel_options_t options = { 1024, 8, CC_CHANNEL_MPMC, %s }; /* capacity and message_size: yours */\n",
-           t->choosing ? snoozes_text(t->best) : "CC_SNOOZE_ADAPTIVE");
+           t->choosing ? t->tried[t->recommended].name : "CC_SNOOZE_ADAPTIVE");
     if (t->choosing && t->best > 0) {
         cc_backoff_options_t steps = CC_BACKOFF_OPTIONS_INIT;
         uint32_t last = t->best - 1, spin_limit = last < steps.spin_limit ? last : steps.spin_limit;
@@ -401,7 +407,13 @@ static void print_reason(const tuned_t *t)
     char text[768];
     const choice_t *c = &t->choices[t->best];
     double even = break_even(&t->prices, t->weight), median = profile_quantile(&t->profile, 0.5);
-    if (c->snoozes == 0)
+    if (t->recommended != 0)
+        snprintf(text, sizeof text,
+                 "Why: tried, %s costs %s a wait, and %s, the best by the model, %s. The model knows of one wait at a time, "
+                 "and here a late answer makes the next wait longer.",
+                 t->tried[t->recommended].name, tool_duration(tried_cost(t, t->recommended)), t->tried[0].name,
+                 tool_duration(tried_cost(t, 0)));
+    else if (c->snoozes == 0)
         snprintf(text, sizeof text,
                  "Why: half of the waits are longer than %s, and spinning pays only up to about %s here. "
                  "Spinning first would catch too few of them to be worth its CPU time.",
@@ -415,7 +427,8 @@ static void print_reason(const tuned_t *t)
     tool_wrap(stdout, 0, text);
 }
 
-/* The recommendation, the default and sleeping at once. */
+/* The model's choice, the default and sleeping at once. What is tried is noisy: another one must do clearly better. */
+#define CLEARLY_BETTER 0.8
 static void try_all(tuned_t *t)
 {
     const uint32_t iters[3] = { t->best ? t->best : CC_SNOOZE_NONE, CC_SNOOZE_ADAPTIVE, CC_SNOOZE_NONE };
@@ -427,6 +440,8 @@ static void try_all(tuned_t *t)
         snprintf(one->name, sizeof one->name, "%s", name);
         if (one->count == 0) break;
         t->tried_count++;
+        if (tried_cost(t, i) < CLEARLY_BETTER * tried_cost(t, 0) && tried_cost(t, i) < tried_cost(t, t->recommended))
+            t->recommended = i;
     }
     tool_progress_end();
 }
@@ -523,7 +538,8 @@ static void print_json(const tuned_t *t)
         json_close(&w);
     }
     if (t->choosing) { /* absent: CC_SNOOZE_ADAPTIVE; 0 is CC_SNOOZE_NONE */
-        json_integer(&w, "snooze_iters", t->best);
+        if (t->recommended != 1) json_integer(&w, "snooze_iters", t->recommended == 0 ? t->best : 0);
+        json_integer(&w, "predicted", t->best);
         json_open(&w, "choices", '[');
         for (uint32_t i = 0; i < CHOICES; i++) {
             const choice_t *c = &t->choices[i];
@@ -635,7 +651,8 @@ const tool_command_t concede_tune = {
     "Recommend how long to spin before sleeping, as a C snippet.",
     "Measures what sleeping and waking cost here, and predicts for each number of snoozes what a wait costs: CPU time "
     "of waiter and waker, and how late the waiter goes on; a few choices are tried with a channel. The cost is the "
-    "lateness plus the CPU time, weighed by --prefer; the least spinning within 1 % of the best is recommended.\n\n"
+    "lateness plus the CPU time, weighed by --prefer; the least spinning within 1 % of the best is recommended, "
+    "unless another choice that was tried cost a fifth less.\n\n"
     "WAIT is one of\n"
     "  3us               always so long\n"
     "  1us..50us         evenly between the two\n"

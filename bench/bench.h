@@ -10,8 +10,8 @@
  *   engine.c         runs them: all subjects of a workload in turn inside each round, the order rotated, threads pinned,
  *                    the cost of a cache line between two CPUs probed around each round.
  *
- * A family is cas, lock, park or channel; a workload is one question about it (`bench_workloads`), and a run is a workload
- * with its parameters fixed (threads, time outside the lock, interval between messages ...).
+ * A family is cas, lock, park or channel; a workload is one question about it (`workloads` in engine.c), and a run is a
+ * workload with its parameters fixed (threads, time outside the lock, interval between messages ...).
  *
  * concede(1) has the form of the JSON that `--json` writes. */
 #ifndef CONCEDE_BENCH_H

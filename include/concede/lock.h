@@ -47,7 +47,7 @@ CC_API CC_COLD_ bool cc_lock_try_acquire_slow_(cc_lock_t *lock);
 CC_API CC_COLD_ void cc_lock_release_slow_(cc_lock_t *lock, uint32_t seen);
 
 /* With CC_DEBUG defined each thread notes which locks it holds, and aborts with a message where it acquires one of them
- * again or releases one that is free. The build option CONCEDE_DEBUG defines it for all who link the library. */
+ * again or releases one that is free. Define it where the code that locks is compiled: the library is always ready. */
 CC_API CC_COLD_ void cc_lock_debug_acquire_(const cc_lock_t *lock);
 CC_API CC_COLD_ bool cc_lock_debug_acquired_(const cc_lock_t *lock, bool acquired);
 CC_API CC_COLD_ void cc_lock_debug_release_(const cc_lock_t *lock);

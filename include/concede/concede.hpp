@@ -36,6 +36,18 @@ template <class Rep, class Period> uint64_t nanoseconds(const std::chrono::durat
     return static_cast<uint64_t>(whole.count());
 }
 
+/* How long until a time of any clock: none if it has passed. The difference is taken only where it fits. */
+template <class Clock, class Duration>
+uint64_t nanoseconds_until(const std::chrono::time_point<Clock, Duration> &time) noexcept
+{
+    typedef std::chrono::duration<double> seconds;
+    const typename Clock::time_point now = Clock::now();
+    const double left = seconds(time.time_since_epoch()).count() - seconds(now.time_since_epoch()).count();
+    if (left < -1) return 0;
+    if (left > 7e9) return CC_FOREVER; /* 222 years */
+    return nanoseconds(time - now);
+}
+
 } // namespace detail
 
 /* cc_lock_t as a standard mutex. */
@@ -67,10 +79,11 @@ class mutex
     template <class Clock, class Duration>
     bool try_lock_until(const std::chrono::time_point<Clock, Duration> &time) noexcept
     {
-        do {
-            if (try_lock_for(time - Clock::now())) return true;
-        } while (Clock::now() < time);
-        return false;
+        for (;;) {
+            const uint64_t left = detail::nanoseconds_until(time);
+            if (cc_lock_acquire_timeout(&lock_, left)) return true;
+            if (left == 0) return false;
+        }
     }
 
     typedef cc_lock_t *native_handle_type;

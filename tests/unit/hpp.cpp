@@ -43,6 +43,31 @@ TEST(mutex_starts_free_and_excludes)
     cc_lock_release(global.native_handle());
 }
 
+template <class Time> static void farthest_times()
+{
+    CHECK(global.try_lock_until(Time::max()));
+    CHECK(!global.try_lock_until(Time::min()));
+    CHECK(!global.try_lock_until(Time(typename Time::duration(-1))));
+    global.unlock();
+    CHECK(global.try_lock_until(Time::min()));
+    CHECK_EQ(concede::detail::nanoseconds_until(Time::min()), 0);
+    CHECK_EQ(concede::detail::nanoseconds_until(Time::max()), CC_FOREVER);
+    global.unlock();
+}
+
+TEST(times_of_any_clock_are_no_overflow)
+{
+    using std::chrono::steady_clock;
+    using std::chrono::system_clock;
+    using std::chrono::time_point;
+    farthest_times<steady_clock::time_point>();
+    farthest_times<system_clock::time_point>();
+    farthest_times<time_point<system_clock, hours>>();
+    farthest_times<time_point<steady_clock, duration<double>>>();
+    CHECK(concede::detail::nanoseconds_until(steady_clock::now() + hours(1)) > UINT64_C(3599000000000));
+    CHECK(concede::detail::nanoseconds_until(system_clock::now() + hours(1)) <= UINT64_C(3600000000000));
+}
+
 TEST(durations_become_nanoseconds_without_overflow)
 {
     using concede::detail::nanoseconds;

@@ -78,8 +78,9 @@ int cc_channel_create(cc_channel_t **channel, const cc_channel_options_t *option
     int error = check_(options, &capacity, &bytes);
     if (error == 0 && !channel) error = EINVAL;
     if (error != 0) return error;
-    int saved = errno; /* which malloc sets when it fails */
+    int saved = errno; /* which malloc sets when it fails; clang thinks that it does not, and would store nothing */
     unsigned char *allocation = (unsigned char *)malloc(bytes + CC_CACHE_LINE - 1);
+    CC_COMPILER_BARRIER_();
     errno = saved;
     if (!allocation) return ENOMEM;
     size_t up = (size_t)(-(uintptr_t)allocation % CC_CACHE_LINE);

@@ -78,7 +78,9 @@ void cc_os_wake_(const uint32_t *word, uint32_t count)
 
 void cc_os_yield_(void)
 {
+    int saved = errno;
     sched_yield();
+    errno = saved;
 }
 
 uint64_t cc_os_now_(void)

@@ -13,7 +13,9 @@
 
 void cc_os_yield_(void)
 {
+    int saved = errno;
     sched_yield();
+    errno = saved;
 }
 
 uint64_t cc_os_now_(void)

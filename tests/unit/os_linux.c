@@ -58,7 +58,8 @@ static long fake_syscall(long number, ...)
 static int fake_sched_yield(void)
 {
     kernel.yields++;
-    return 0;
+    if (kernel.error != 0) errno = kernel.error;
+    return kernel.error != 0 ? -1 : 0;
 }
 
 #define syscall     fake_syscall
@@ -144,6 +145,14 @@ TEST(membarrier_is_had_only_if_the_kernel_says_so)
         CHECK(!cc_os_membarrier_());
         CHECK_EQ(errno, 4711);
     }
+}
+
+TEST(a_refused_yield_does_not_show)
+{
+    answer(0, EPERM);
+    cc_os_yield_();
+    CHECK_EQ(kernel.yields, 1);
+    CHECK_EQ(errno, 4711);
 }
 
 TEST(cpus_are_counted_beyond_one_word_and_never_zero)

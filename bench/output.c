@@ -107,10 +107,9 @@ static void write_run(json_writer_t *w, const bench_run *run)
     json_close(w);
 }
 
-void bench_json_write(FILE *out, const bench_report *report)
+void bench_json_write(json_writer_t *w, const char *key, const bench_report *report)
 {
-    json_writer_t writer = { .out = out }, *w = &writer;
-    json_open(w, NULL, '{');
+    json_open(w, key, '{');
     json_integer(w, "concede_bench", 1);
     json_string(w, "version", report->version);
     json_string(w, "date", report->date);

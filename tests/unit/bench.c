@@ -321,7 +321,8 @@ static char *json_of(const bench_report *report)
     size_t size = 0;
     FILE *file = open_memstream(&text, &size);
     REQUIRE(file != NULL);
-    bench_json_write(file, report);
+    json_writer_t w = { .out = file };
+    bench_json_write(&w, NULL, report);
     fclose(file);
     return text;
 }

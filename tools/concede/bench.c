@@ -695,7 +695,8 @@ static int run_bench(int argc, char **argv)
         if (!good) tool_die("%s", error);
     }
     if (r.json) {
-        bench_json_write(out, &report);
+        json_writer_t w = { .out = out };
+        bench_json_write(&w, NULL, &report);
         bool bad = fflush(out) != 0 || ferror(out);
         if (out != stdout && (fclose(out) != 0 || bad)) tool_die("cannot write %s: %s", r.json, strerror(errno));
     }

@@ -214,7 +214,7 @@ static char *measured(const char *command, double seconds, bool full)
 #if defined(CONCEDE_WITH_BENCH)
     static machine_t machine;
     static bench_report report;
-    char error[256] = "", *text = NULL, *bench_text = NULL;
+    char error[256] = "", *text = NULL;
     size_t size;
     machine_describe(&machine);
     machine_measure(&machine);
@@ -222,19 +222,14 @@ static char *measured(const char *command, double seconds, bool full)
         .total = full ? 0 : seconds,
         .quick = !full,
         .repeats = full ? 0 : 5,
+        .command = command,
         .progress = tool_progress,
         .interrupted = tool_interrupted,
     };
     bool good = bench_measure(&report, &how, error, sizeof error);
     tool_progress_end();
     if (!good) tool_die("cannot measure: %s", error);
-    snprintf(report.command, sizeof report.command, "%s", command);
-    FILE *stream = tool_need(open_memstream(&bench_text, &size));
-    bench_json_write(stream, &report);
-    text_of(stream, &bench_text);
-    json_t *bench = json_parse(bench_text, error, sizeof error);
-    if (!bench) tool_die("the results are no JSON: %s", error);
-    stream = tool_need(open_memstream(&text, &size));
+    FILE *stream = tool_need(open_memstream(&text, &size));
     json_writer_t w = { .out = stream, .compact = true };
     write_head(&w, command);
     json_open(&w, "machine", '{');
@@ -243,10 +238,8 @@ static char *measured(const char *command, double seconds, bool full)
     if (machine.cost[MACHINE_PAUSE].samples && machine.cost[MACHINE_YIELD].samples)
         write_progression(&w, machine.cost[MACHINE_PAUSE].median, machine.cost[MACHINE_YIELD].median,
                           machine.cost[MACHINE_WAKE].samples ? machine.cost[MACHINE_WAKE].median : NAN);
-    json_write(&w, "bench", bench);
+    bench_json_write(&w, "bench", &report);
     json_close(&w);
-    json_free(bench);
-    free(bench_text);
     bench_report_free(&report);
     return text_of(stream, &text);
 #else

@@ -112,13 +112,13 @@ int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
 /* The machine's own files are as they are; others hold the input's lines, and what is written is lost. */
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
-    if (!running || !strncmp(path, "/proc/", 6) || !strncmp(path, "/sys/", 5) || (*mode == 'w' && !strcmp(path, "/dev/full")))
+    if (!running || !strncmp(path, "/proc/", 6) || !strncmp(path, "/sys/", 5) || (*mode != 'r' && !strcmp(path, "/dev/full")))
         return holds(__real_fopen(path, mode), true);
     if (*path == 0 || strstr(path, "missing")) {
         errno = ENOENT;
         return NULL;
     }
-    if (*mode == 'w') return holds(__real_fopen("/dev/null", mode), true);
+    if (*mode != 'r') return holds(__real_fopen("/dev/null", mode), true);
     return holds(content_size ? fmemopen((void *)(uintptr_t)content, content_size, mode) : __real_fopen("/dev/null", mode), true);
 }
 

@@ -201,6 +201,18 @@ def a_full_disk_is_an_error():
 
 
 @case
+def a_file_keeps_what_it_holds_until_there_is_something_to_write():
+    with tempfile.TemporaryDirectory() as folder:
+        path, data = sample(folder)
+        before = path.read_text()
+        bench("--json", path, "--pin", "99999", code=1)
+        need(path.read_text() == before, "gone")
+        bench("lock", "--from", path, "--json", path)
+        kept = json.loads(path.read_text())["runs"]
+        need([r["workload"] for r in kept] == [r["workload"] for r in data["runs"] if r["family"] == "lock"], kept)
+
+
+@case
 def interrupt_prints_what_was_measured_so_far():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "results.json")

@@ -3,7 +3,6 @@
 #include "json.h"
 #include "tool.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -679,12 +678,9 @@ static int run_bench(int argc, char **argv)
     measure->interrupted = tool_interrupted;
 
     bench_report report, before;
-    FILE *out = stdout;
+    tool_output_t out;
     if (r.compare && !bench_json_read(r.compare, &before, error, sizeof error)) tool_die("%s", error);
-    if (r.json && strcmp(r.json, "-") != 0) { /* before the time is spent */
-        out = fopen(r.json, "w");
-        if (!out) tool_die("cannot write %s: %s", r.json, strerror(errno));
-    }
+    if (r.json) tool_output_open(&out, r.json);
     if (r.from) {
         if (!bench_json_read(r.from, &report, error, sizeof error)) tool_die("%s", error);
         keep_runs(&report, measure->workloads);
@@ -695,10 +691,9 @@ static int run_bench(int argc, char **argv)
         if (!good) tool_die("%s", error);
     }
     if (r.json) {
-        json_writer_t w = { .out = out };
+        json_writer_t w = { .out = tool_output_begin(&out) };
         bench_json_write(&w, NULL, &report);
-        bool bad = fflush(out) != 0 || ferror(out);
-        if (out != stdout && (fclose(out) != 0 || bad)) tool_die("cannot write %s: %s", r.json, strerror(errno));
+        tool_output_end(&out);
     }
     int code = 0;
     if (measure->self_test) code = self_test(&report);

@@ -17,11 +17,9 @@
 #include "bench.h"
 #endif
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 extern const unsigned char concede_report_page[]; /* report.html */
@@ -167,30 +165,6 @@ static void print_summary(const json_t *bench)
 
 /* ---- the page ---- */
 
-/* The file as it is written: kept whole or not at all, except for what is no regular file. */
-typedef struct output {
-    const char *path;
-    FILE *file;
-} output_t;
-
-static void open_output(output_t *o, const char *path)
-{
-    o->path = path;
-    o->file = strcmp(path, "-") == 0 ? stdout : fopen(path, "wb");
-    if (!o->file) tool_die("cannot write %s: %s", path, strerror(errno));
-}
-
-static void close_output(output_t *o)
-{
-    struct stat status;
-    bool regular = fstat(fileno(o->file), &status) == 0 && S_ISREG(status.st_mode);
-    int why = tool_write_error(o->file);
-    if (o->file != stdout && fclose(o->file) != 0 && !why) why = errno;
-    if (!why) return;
-    if (regular && o->file != stdout) remove(o->path);
-    tool_die("cannot write %s: %s", o->file == stdout ? "the output" : o->path, strerror(why));
-}
-
 static void write_page(FILE *out, const char *json)
 {
     static const char mark[] = "@DATA@";
@@ -308,18 +282,15 @@ static int run(int argc, char **argv)
 #if !defined(CONCEDE_WITH_BENCH)
     if (!from) tool_die("this program was built without the benchmarks; use --from FILE");
 #endif
-    output_t out;
-    char *json;
-    if (from) {
-        json = read_from(from, command);
-        open_output(&out, path);
-    } else {
-        open_output(&out, path); /* before measuring, so that a wrong name costs no time */
+    tool_output_t out;
+    char *json = from ? read_from(from, command) : NULL;
+    tool_output_open(&out, path);
+    if (!from) {
         tool_catch_interrupt();
         json = measured(command, seconds, full);
     }
-    write_page(out.file, json);
-    close_output(&out);
+    write_page(tool_output_begin(&out), json);
+    tool_output_end(&out);
     json_t *root = json_parse(json, error, sizeof error);
     free(json);
     if (out.file != stdout && root) {

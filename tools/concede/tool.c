@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void *tool_need(void *memory)
@@ -466,7 +467,8 @@ bool tool_interrupted(void)
     return interrupted != 0;
 }
 
-int tool_write_error(FILE *out)
+/* Flushes; 0, or why something could not be written: an errno. */
+static int write_error_(FILE *out)
 {
     errno = 0;
     if (fflush(out) == 0 && !ferror(out)) return 0;
@@ -474,10 +476,44 @@ int tool_write_error(FILE *out)
     return write(fileno(out), "\n", 1) == 1 ? EIO : errno; /* it failed before: try again, to learn why */
 }
 
+static bool is_regular_(FILE *file)
+{
+    struct stat status;
+    return fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+_Noreturn static void cannot_write_(const tool_output_t *o, int why)
+{
+    tool_die("cannot write %s: %s", strcmp(o->path, "-") == 0 ? "the output" : o->path, strerror(why));
+}
+
+void tool_output_open(tool_output_t *o, const char *path)
+{
+    o->path = path;
+    o->file = strcmp(path, "-") == 0 ? stdout : fopen(path, "ab");
+    if (!o->file) cannot_write_(o, errno);
+}
+
+FILE *tool_output_begin(tool_output_t *o)
+{
+    if (o->file != stdout && is_regular_(o->file) && ftruncate(fileno(o->file), 0) != 0) cannot_write_(o, errno);
+    return o->file;
+}
+
+void tool_output_end(tool_output_t *o)
+{
+    bool removable = o->file != stdout && is_regular_(o->file);
+    int why = write_error_(o->file);
+    if (o->file != stdout && fclose(o->file) != 0 && !why) why = errno;
+    if (!why) return;
+    if (removable) remove(o->path);
+    cannot_write_(o, why);
+}
+
 int tool_finish(int code)
 {
     tool_progress_end();
-    int why = tool_write_error(stdout);
+    int why = write_error_(stdout);
     if (why) fprintf(stderr, "concede: cannot write the output: %s\n", strerror(why));
     return why ? 1 : tool_interrupted() ? 130 : code;
 }

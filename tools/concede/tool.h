@@ -94,8 +94,15 @@ void tool_progress_end(void);
 void tool_catch_interrupt(void);
 bool tool_interrupted(void);
 
-/* Flushes; 0, or why something could not be written: an errno. */
-int tool_write_error(FILE *out);
+/* A file to be written in the end; "-" is the standard output. It is opened early, so that a wrong name costs no time, but
+ * what it holds stays until begin; one that cannot be written whole is removed at the end. All of them die if they fail. */
+typedef struct tool_output {
+    const char *path;
+    FILE *file;
+} tool_output_t;
+void tool_output_open(tool_output_t *output, const char *path);
+FILE *tool_output_begin(tool_output_t *output);
+void tool_output_end(tool_output_t *output);
 
 /* What main returns: flushes stdout and says so if that fails (a full disk); 130 after Ctrl-C. */
 int tool_finish(int code);

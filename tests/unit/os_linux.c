@@ -279,7 +279,10 @@ TEST(files_that_make_no_sense_set_no_limit)
     char table[2000] = "0::/";
     memset(table + 4, 'x', 1900); /* a path longer than any buffer */
     CHECK_EQ(cpus_of(table), UINT32_MAX);
+    errno = 4711;
     CHECK_EQ(cgroup_cpus_("/no/such/file", root), UINT32_MAX);
+    CHECK_EQ(cgroup_cpus_(root, root), UINT32_MAX); /* a directory opens and does not read */
+    CHECK_EQ(errno, 4711);
     remove_tree();
 }
 #endif

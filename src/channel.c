@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "os.h"
+#include "snooze.h"
 
 /* ---- Making and unmaking ---------------------------------------------------------------------------------------- */
 
@@ -37,7 +38,7 @@ int cc_channel_sizeof(const cc_channel_options_t *options, size_t *bytes)
 }
 
 /* What adaptive snoozing starts from: 8 snoozes. */
-enum { START_SNOOZES = 8, SPIN_SNOOZES = 7, MOST_YIELDS = 4 };
+enum { START_SNOOZES = 8, SPIN_SNOOZES = 7 };
 
 static void set_snooze_(cc_channel_side_t *side, uint32_t iters)
 {
@@ -374,44 +375,15 @@ static size_t together_(const cc_channel_t *channel, const cc_channel_side_t *si
     return quarter < TOGETHER ? quarter : TOGETHER;
 }
 
-/* How long one side snoozes, and what it learns from how a wait ended. A wake-up takes `wake_ns` to arrive (measured: 29 us),
- * about half of it work (9 us in the waker and 5 us or so in the woken). By that alone, half of it would be enough. But two
- * sides that answer each other, and fell asleep once, find back only if each spins for as long as the other takes to wake:
- * what is left of `wake_ns` after the call that woke it. */
-static uint64_t break_even_ns_(void)
+static void learn_(cc_channel_t *channel, cc_channel_side_t *side, cc_ending_t ending, uint32_t most)
 {
-    return cc_load_relaxed(&cc_costs()->wake_ns) * UINT64_C(3) / 4; /* relaxed: an estimate */
-}
-
-typedef enum {
-    SPUN,        /* while spinning: spin longer */
-    YIELDED,     /* in a yield that ran nobody else here: the other side has a CPU of its own, so spinning would have done */
-    GAVE_WAY,    /* in a yield that ran somebody: the other side needs this CPU, so spinning only keeps it waiting */
-    SLEPT_SHORT, /* asleep, but within the time it pays to spin */
-    SLEPT_LONG   /* asleep, for longer */
-} ending_t;
-
-/* `most`, the pauses worth spending, was asked for before the wait: what is done here the caller waits for. One short sleep
- * after long ones may be chance, as when the other side catches up; a few in a row are not. */
-static void learn_(cc_channel_t *channel, cc_channel_side_t *side, ending_t ending, uint32_t most)
-{
-    cc_index_ position = cc_load_relaxed(&side->position); /* relaxed, both: a guess */
-    cc_store_relaxed(&side->waited, position);
+    cc_store_relaxed(&side->waited, cc_load_relaxed(&side->position)); /* relaxed, all: guesses */
     if (channel->snooze_iters != CC_SNOOZE_ADAPTIVE) return;
-    uint32_t pauses = cc_load_relaxed(&side->pauses), yields = cc_load_relaxed(&side->yields); /* relaxed, all: guesses */
-    switch (ending) {
-    case SPUN: pauses += pauses / 8 + 1; break;
-    case YIELDED: pauses += most / 8, yields = MOST_YIELDS; break;
-    case GAVE_WAY: pauses -= pauses / 8, yields = MOST_YIELDS; break;
-    case SLEPT_SHORT: pauses = pauses * 4 + most / 64, yields = yields * 2 + 1; break;
-    case SLEPT_LONG: pauses /= 2, yields /= 2; break;
-    }
-    cc_store_relaxed(&side->pauses, pauses < most ? pauses : most);
-    cc_store_relaxed(&side->yields, yields < MOST_YIELDS ? yields : MOST_YIELDS);
+    cc_snooze_t before = { cc_load_relaxed(&side->pauses), cc_load_relaxed(&side->yields) };
+    cc_snooze_t learned = cc_snooze_learned_(before, ending, most);
+    cc_store_relaxed(&side->pauses, learned.pauses);
+    cc_store_relaxed(&side->yields, learned.yields);
 }
-
-/* Measured on AMD Zen 4: a yield alone takes 0.7 us, one to a thread that yields back 3.7 us. */
-enum { YIELD_ALONE_NS = 2000 };
 
 static int wait_(cc_channel_t *channel, bool sending, void *message, size_t size, uint64_t deadline)
 {
@@ -419,9 +391,9 @@ static int wait_(cc_channel_t *channel, bool sending, void *message, size_t size
     cc_channel_side_t *side = sending ? &channel->sender : &channel->receiver;
     cc_channel_door_t *door = sending ? &channel->senders : &channel->receivers;
     cc_event_t *event = &door->event;
-    uint32_t most = cc_backoff_pauses_(break_even_ns_());
-    uint32_t pauses = cc_costs_may_spin_() ? cc_load_relaxed(&side->pauses) : 0; /* relaxed: a guess */
-    uint32_t yields = cc_load_relaxed(&side->yields);
+    uint32_t most = cc_snooze_most_();
+    cc_snooze_t snooze = { cc_load_relaxed(&side->pauses), cc_load_relaxed(&side->yields) }; /* relaxed: guesses */
+    if (!cc_costs_may_spin_()) snooze.pauses = 0;
     bool slept = false;
     int result = EAGAIN;
 
@@ -429,23 +401,23 @@ static int wait_(cc_channel_t *channel, bool sending, void *message, size_t size
         uint64_t now = cc_os_now_();
         if (now >= deadline) return ETIMEDOUT;
         uint32_t left = cc_backoff_pauses_(deadline - now);
-        pauses = pauses < left ? pauses : left;
+        snooze.pauses = snooze.pauses < left ? snooze.pauses : left;
     }
     size_t together = together_(channel, side);
     uint32_t patience = together > 1 ? cc_backoff_pauses_(TOGETHER_NS) : 0;
-    for (uint32_t i = 0; i < pauses; i++) {
+    for (uint32_t i = 0; i < snooze.pauses; i++) {
         cc_pause();
         bool ready = ready_(channel, sending, i < patience ? together : 1);
         if (!ready && !cc_load_relaxed(&door->closed)) continue; /* relaxed: try_ looks */
-        if ((result = try_(channel, message, size)) != EAGAIN) return learn_(channel, side, SPUN, most), result;
+        if ((result = try_(channel, message, size)) != EAGAIN) return learn_(channel, side, CC_SPUN_, most), result;
     }
     uint64_t start = cc_os_now_();
-    for (uint32_t i = 0; i < yields && start < deadline; i++) {
+    for (uint32_t i = 0; i < snooze.yields && start < deadline; i++) {
         uint64_t before = start;
         cc_os_yield_();
         result = try_(channel, message, size);
         start = cc_os_now_();
-        if (result != EAGAIN) return learn_(channel, side, start - before < YIELD_ALONE_NS ? YIELDED : GAVE_WAY, most), result;
+        if (result != EAGAIN) return learn_(channel, side, cc_snooze_yielded_(start - before), most), result;
     }
     if (start >= deadline) return (result = try_(channel, message, size)) == EAGAIN ? ETIMEDOUT : result;
 
@@ -460,10 +432,8 @@ static int wait_(cc_channel_t *channel, bool sending, void *message, size_t size
         if ((result = try_(channel, message, size)) != EAGAIN) break;
     }
     if (slept) {
-        /* From the beginning of the wait to the other side's call: how long we would have had to spin. */
-        uint64_t spun = (uint64_t)pauses * cc_costs()->pause_ps / 1000 + (uint64_t)yields * cc_costs()->yield_ns;
-        uint64_t needed = spun + (uint32_t)(cc_load_relaxed(&event->woken_at) - (uint32_t)start); /* relaxed: a guess */
-        learn_(channel, side, needed < break_even_ns_() ? SLEPT_SHORT : SLEPT_LONG, most);
+        uint32_t woken_at = cc_load_relaxed(&event->woken_at); /* relaxed: a guess */
+        learn_(channel, side, cc_snooze_slept_(snooze, (uint32_t)start, woken_at), most);
         /* A wake-up may stand for more than one message or slot, if another thread's was half-finished when it was sent:
          * if there is more, wake the next. */
         if (result == 0 && !is_spsc_(channel) && mpmc_more_(channel, side, sending ? 0 : 1)) cc_event_notify_one(event);

@@ -5,6 +5,7 @@
 
 #include "costs.h"
 #include "os.h"
+#include "snooze.h"
 
 uint32_t cc_fence_mode_ = CC_FENCE_UNKNOWN_;
 
@@ -128,8 +129,8 @@ void cc_event_notify_slow_(cc_event_t *event, bool all)
     cc_os_wake_(&event->epoch, all ? CC_OS_ALL : 1);
 }
 
-/* How long CC_EVENT_AWAIT spins and how often it then yields before it sleeps: what CC_SNOOZE_INIT does with a pause of
- * 32 ns (AMD Zen 4), 127 pauses and 4 yields, the first as a time. */
+/* What CC_EVENT_AWAIT does before it sleeps while its event has not learned yet: as CC_SNOOZE_INIT with a pause of 32 ns (AMD
+ * Zen 4), 127 pauses and 4 yields, the first as a time. */
 #if !defined(CC_EVENT_SPIN_NS)
 #define CC_EVENT_SPIN_NS 4000
 #endif
@@ -137,26 +138,60 @@ void cc_event_notify_slow_(cc_event_t *event, bool all)
 #define CC_EVENT_YIELDS 4
 #endif
 
+/* The event's word: 0, or 1 + yields + 8 * pauses. */
+static cc_snooze_t snooze_(const cc_event_t *event)
+{
+    uint32_t word = cc_load_relaxed(&event->snooze); /* relaxed: a guess */
+    cc_snooze_t snooze = { (word - 1) / 8, (word - 1) % 8 };
+    if (word == 0) snooze.pauses = cc_backoff_pauses_(CC_EVENT_SPIN_NS), snooze.yields = CC_EVENT_YIELDS;
+    return snooze;
+}
+
+/* Notifiers read that line: so it is written only if there is something new. */
+static void learn_snooze_(cc_event_t *event, cc_ending_t ending, uint32_t most)
+{
+    cc_snooze_t learned = cc_snooze_learned_(snooze_(event), ending, most < UINT32_MAX / 8 ? most : UINT32_MAX / 8 - 1);
+    uint32_t word = 1 + learned.yields + 8 * learned.pauses;
+    if (cc_load_relaxed(&event->snooze) != word) cc_store_relaxed(&event->snooze, word); /* relaxed, both: a guess */
+}
+
 /* phase        the condition was just looked at, and ...             next
- * START        nothing was done yet                                  SNOOZING, or ENDED by a past deadline
+ * START        nothing was done yet                                  SNOOZING, or over by a past deadline
  * SNOOZING     the pauses are used up                                yield and stay, LISTENING, or ENDED
- * LISTENING    it was announced before that look                     sleep, then SLEPT
+ * LISTENING    it was announced before that look                     sleep, then SLEPT or EXPIRED
  * SLEPT        it was woken                                          LISTENING
- * ENDED        the deadline has passed                               */
-enum { START, SNOOZING, LISTENING, SLEPT, ENDED };
+ * ENDED        the deadline passed while snoozing                    over
+ * EXPIRED      the deadline passed in the sleep                      over */
+enum { START, SNOOZING, LISTENING, SLEPT, ENDED, EXPIRED };
 
 bool cc_event_await_slow_(cc_event_await_t *await)
 {
+    uint64_t now;
     switch (await->phase) {
-    case START:
-        if (await->deadline != CC_FOREVER && cc_os_now_() >= await->deadline) return false;
+    case START: {
+        cc_snooze_t snooze = snooze_(await->event);
+        if (!cc_costs_may_spin_()) snooze.pauses = 0;
+        if (await->deadline != CC_FOREVER) {
+            now = cc_os_now_();
+            if (now >= await->deadline) return false;
+            uint32_t left = cc_backoff_pauses_(await->deadline - now);
+            snooze.pauses = snooze.pauses < left ? snooze.pauses : left;
+        }
         await->phase = SNOOZING;
-        if (cc_costs_may_spin_()) await->pauses = cc_backoff_pauses_(CC_EVENT_SPIN_NS);
+        await->most = cc_snooze_most_();
+        await->pauses = await->all_pauses = snooze.pauses;
+        await->yields = await->all_yields = snooze.yields;
         return true;
+    }
     case SNOOZING:
-        if (await->yields++ < CC_EVENT_YIELDS) {
+        now = cc_os_now_();
+        await->since = (uint32_t)now;
+        if (now >= await->deadline) return await->phase = ENDED, true;
+        if (await->yields > 0) {
+            await->yields--;
             cc_os_yield_();
-            return await->deadline == CC_FOREVER || cc_os_now_() < await->deadline || (await->phase = ENDED, true);
+            if (await->deadline != CC_FOREVER && cc_os_now_() >= await->deadline) await->phase = ENDED;
+            return true;
         }
         /* fall through */
     case SLEPT:
@@ -164,7 +199,7 @@ bool cc_event_await_slow_(cc_event_await_t *await)
         await->phase = LISTENING;
         return true;
     case LISTENING:
-        await->phase = cc_event_wait_until(await->event, await->key, await->deadline) ? SLEPT : ENDED;
+        await->phase = cc_event_wait_until(await->event, await->key, await->deadline) ? SLEPT : EXPIRED;
         return true;
     default:
         return false;
@@ -173,5 +208,22 @@ bool cc_event_await_slow_(cc_event_await_t *await)
 
 void cc_event_await_end_(cc_event_await_t *await)
 {
-    if (await->phase == LISTENING) cc_event_cancel(await->event);
+    cc_snooze_t snooze = { await->all_pauses, await->all_yields };
+    cc_event_t *event = await->event;
+    uint32_t woken_at;
+    switch (await->phase) {
+    case SNOOZING:
+        if (await->yields < snooze.yields)
+            learn_snooze_(event, cc_snooze_yielded_((uint32_t)((uint32_t)cc_os_now_() - await->since)), await->most);
+        else if (await->pauses < snooze.pauses && snooze.pauses < await->most) /* else there is nothing to learn */
+            learn_snooze_(event, CC_SPUN_, await->most);
+        break;
+    case LISTENING: cc_event_cancel(event); break;
+    case SLEPT:
+        woken_at = cc_load_relaxed(&event->woken_at); /* relaxed: a guess */
+        learn_snooze_(event, cc_snooze_slept_(snooze, await->since, woken_at), await->most);
+        break;
+    case EXPIRED: learn_snooze_(event, CC_SLEPT_LONG_, await->most); break;
+    default: break;
+    }
 }

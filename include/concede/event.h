@@ -10,7 +10,8 @@
  *                                                  cc_event_notify_one(&changed);
  *
  * CC_EVENT_AWAIT goes through three phases: it tries the condition; it snoozes, looking after every pause; it announces
- * itself, looks once more, and sleeps. By hand that last phase is:
+ * itself, looks once more, and sleeps. An event learns how long to snooze: longer while that pays, up to what sleeping and
+ * waking would cost; shorter while waits end in sleep, down to sleeping at once. By hand the last phase is:
  *
  *     for (;;) {
  *         uint32_t key = cc_event_listen(&changed);            // announce
@@ -52,6 +53,8 @@ CC_BEGIN_DECLS
  * woken_at   0..31   cc_now_ns() of the last notify that woke       a notifier that claimed
  * sleeps     0..31   before FENCED: how often somebody slept;       whoever slept
  *                    after: how many more may find nobody           whoever slept; a notifier that found nobody
+ * snooze     0..31   how long CC_EVENT_AWAIT snoozes; 0: has not    CC_EVENT_AWAIT, when it has learned
+ *                    learned yet
  *
  * The claims keep a second notifier from waking again whom the first has woken and who has not run yet. FENCED is for an
  * event whose waiters mostly sleep: then the sleeper need not make all threads pass a fence, which interrupts them, because
@@ -61,9 +64,10 @@ typedef struct cc_event {
     uint32_t waiters;
     uint32_t woken_at;
     uint32_t sleeps;
+    uint32_t snooze;
 } cc_event_t;
 
-#define CC_EVENT_INIT { 0, 0, 0, 0 }
+#define CC_EVENT_INIT { 0, 0, 0, 0, 0 }
 
 #define CC_EVENT_LISTENING_ UINT32_C(0x00007fff)
 #define CC_EVENT_FENCED_    UINT32_C(0x00008000)
@@ -71,7 +75,7 @@ typedef struct cc_event {
 #define CC_EVENT_CLAIMS_    UINT32_C(0x7fff0000)
 #define CC_EVENT_TRUSTED_   UINT32_C(0x80000000)
 
-CC_STATIC_ASSERT_(sizeof(cc_event_t) == 16, "four words");
+CC_STATIC_ASSERT_(sizeof(cc_event_t) == 20, "five words");
 
 /* How the two fences divide the work.
  *   UNKNOWN     nobody has slept yet                               notifiers take a full fence
@@ -143,15 +147,16 @@ CC_INLINE_ void cc_event_notify_all(cc_event_t *event)
 typedef struct cc_event_await {
     cc_event_t *event;
     uint64_t deadline;
-    uint32_t pauses; /* still to spin */
-    uint32_t phase, yields, key;
+    uint32_t pauses, yields;         /* still to do before it sleeps */
+    uint32_t all_pauses, all_yields; /* of so many */
+    uint32_t phase, key, most, since;
 } cc_event_await_t;
 
 CC_API CC_COLD_ bool cc_event_await_slow_(cc_event_await_t *await);
 
 CC_INLINE_ cc_event_await_t cc_event_await_begin_(cc_event_t *event, uint64_t deadline)
 {
-    cc_event_await_t await = { event, deadline, 0, 0, 0, 0 };
+    cc_event_await_t await = { event, deadline, 0, 0, 0, 0, 0, 0, 0, 0 };
     return await;
 }
 
@@ -164,6 +169,7 @@ CC_INLINE_ bool cc_event_await_step_(cc_event_await_t *await)
     return true;
 }
 
+/* After a wait that had to do something. */
 CC_API void cc_event_await_end_(cc_event_await_t *await);
 
 /* Waits until the condition, any expression, holds, or the deadline passes; -> whether it holds. The condition is looked
@@ -175,7 +181,7 @@ CC_API void cc_event_await_end_(cc_event_await_t *await);
         bool cc_holds_;                                                                          \
         CC_MAY_SHADOW_END_                                                                       \
         while (!(cc_holds_ = (condition_) ? true : false) && cc_event_await_step_(&cc_await_)) {} \
-        cc_event_await_end_(&cc_await_);                                                         \
+        if (cc_await_.phase != 0) cc_event_await_end_(&cc_await_);                               \
         cc_holds_;                                                                               \
     })
 

@@ -21,11 +21,12 @@ CC_STATIC_ASSERT_(offsetof(cc_costs_t, cpus) == 12, "costs");
 
 CC_STATIC_ASSERT_(sizeof(cc_parker_t) == 4, "parker");
 CC_STATIC_ASSERT_(sizeof(cc_lock_t) == 4, "lock");
-CC_STATIC_ASSERT_(sizeof(cc_event_t) == 16, "event");
+CC_STATIC_ASSERT_(sizeof(cc_event_t) == 20, "event");
 CC_STATIC_ASSERT_(offsetof(cc_event_t, epoch) == 0, "event");
 CC_STATIC_ASSERT_(offsetof(cc_event_t, waiters) == 4, "event");
 CC_STATIC_ASSERT_(offsetof(cc_event_t, woken_at) == 8, "event");
 CC_STATIC_ASSERT_(offsetof(cc_event_t, sleeps) == 12, "event");
+CC_STATIC_ASSERT_(offsetof(cc_event_t, snooze) == 16, "event");
 
 CC_STATIC_ASSERT_(sizeof(cc_channel_options_t) == 2 * sizeof(size_t) + 8, "channel options");
 CC_STATIC_ASSERT_(offsetof(cc_channel_options_t, capacity) == 0, "channel options");

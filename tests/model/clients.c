@@ -209,6 +209,7 @@ static void event_setup_on(uint32_t cpus)
     model_name(&event.epoch, "epoch");
     model_name(&event.waiters, "waiters");
     model_statistic(&event.sleeps);
+    model_statistic(&event.snooze);
     model_statistic(&event.woken_at);   /* it feeds an estimate that cc_costs_set() has fixed */
     model_name(&cc_fence_mode_, "fence mode");
 }

@@ -554,17 +554,81 @@ TEST(await_with_a_past_deadline_looks_once)
 
 TEST(await_looks_once_more_after_the_deadline)
 {
-    /* the deadline passes in a yield (1000 ns each), or in the sleep */
+    /* the deadline passes in a yield (4000 ns each), or in the sleep */
     for (int in_sleep = 0; in_sleep < 2; in_sleep++) {
         unsigned last = in_sleep ? 2 + SPINS + YIELDS + 2 : 2 + SPINS + 2;
         for (unsigned holds = last; holds <= last + 1; holds++) {
             await_from_start(holds);
-            fake.yield_ns = in_sleep ? 0 : 1000;
-            CHECK_EQ(CC_EVENT_AWAIT_UNTIL(&event, look(), fake.now_ns + 1500), holds == last);
+            fake.yield_ns = in_sleep ? 0 : 4000;
+            CHECK_EQ(CC_EVENT_AWAIT_UNTIL(&event, look(), fake.now_ns + 6000), holds == last);
             CHECK_EQ(looks, last);
             CHECK_EQ(event.waiters, 0);
         }
     }
+}
+
+enum { MOST_PAUSES = 30000 * 3 / 4 / 40 }; /* three quarters of wake_ns */
+
+static void await_again(unsigned holds)
+{
+    fake_forget();
+    looks = 0;
+    holds_at = holds;
+    CC_EVENT_AWAIT(&event, look());
+}
+
+static uint64_t sleep_takes;
+static void notify_after_a_sleep(void)
+{
+    fake.now_ns += sleep_takes;
+    holds_at = looks + 1;
+    notify_one();
+}
+
+TEST(await_spins_longer_while_that_pays_and_stops_while_it_does_not)
+{
+    await_from_start(1);
+    fake.asleep = notify_after_a_sleep;
+    for (int i = 0; i < 100; i++) await_again(3); /* after one pause */
+    sleep_takes = 1000000;
+    await_again(0);
+    CHECK_EQ(fake.pauses, MOST_PAUSES);
+    for (int i = 0; i < 12; i++) await_again(0);
+    CHECK_EQ(fake.pauses + fake.yields, 0);
+    CHECK_EQ(fake.waits, 1);
+    sleep_takes = 1000; /* once may be chance ... */
+    await_again(0);
+    await_again(0);
+    CHECK(fake.pauses > 0 && fake.pauses <= MOST_PAUSES / 32);
+    for (int i = 0; i < 3; i++) await_again(0); /* ... four times is not */
+    CHECK_EQ(fake.pauses, MOST_PAUSES);
+}
+
+static void a_pause_takes_40_ns(void)
+{
+    fake.now_ns += 40;
+}
+
+TEST(await_spins_no_longer_than_to_the_deadline_and_learns_nothing_then)
+{
+    await_from_start(0);
+    fake.on_pause = a_pause_takes_40_ns;
+    CHECK(!CC_EVENT_AWAIT_UNTIL(&event, look(), fake.now_ns + 1000));
+    CHECK_EQ(fake.pauses, 25);
+    CHECK_EQ(fake.yields + fake.waits, 0);
+    CHECK_EQ(event.snooze, 0);
+}
+
+TEST(await_that_expires_asleep_learns_to_sleep_at_once)
+{
+    await_from_start(0);
+    for (int i = 0; i < 12; i++) {
+        fake_forget();
+        looks = 0;
+        CHECK(!CC_EVENT_AWAIT_UNTIL(&event, look(), fake.now_ns + 1000000));
+    }
+    CHECK_EQ(fake.pauses + fake.yields, 0);
+    CHECK_EQ(fake.waits, 1);
 }
 
 TEST(await_takes_any_expression)

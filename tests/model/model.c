@@ -90,7 +90,7 @@ typedef struct thread {
     uint8_t pauses;
     /* asleep */
     const void *asleep_on;
-    uint64_t deadline;
+    uint64_t deadline, waited;    /* waited: how far its clock is ahead, see now_of() */
     unsigned queued;
     int result;
     uint64_t read_since_yield;    /* words, as bits */
@@ -390,6 +390,13 @@ static unsigned bit(unsigned t)
     return 1u << t;
 }
 
+/* A time that is long enough for every thread to pass a fence is each sleeper's own: were the clock moved on for all, another
+ * could find its time over although the fences it waited for have not been passed. */
+static uint64_t now_of(const thread_t *th)
+{
+    return now_ns + th->waited;
+}
+
 /* Picks who makes the next step, and accounts for it. */
 static unsigned pick_next(void)
 {
@@ -450,7 +457,7 @@ static unsigned pick_next(void)
             th->result = choose(2) ? EINTR : 0;
         } else {
             th->result = ETIMEDOUT;
-            if (now_ns < th->deadline) now_ns = th->deadline;
+            if (now_of(th) < th->deadline) *(client->refusals ? &th->waited : &now_ns) += th->deadline - now_of(th);
         }
     }
     for (unsigned t = 1; t <= thread_count; t++) {
@@ -1009,7 +1016,7 @@ int cc_os_wait_(const uint32_t *p, uint32_t expected, uint64_t deadline)
         trace("wait on %s: not %" PRIu32, word_name(w), expected);
         return EAGAIN;
     }
-    if (deadline <= now_ns) {
+    if (deadline <= now_of(me)) {
         history(ETIMEDOUT);
         trace("wait on %s: past the deadline", word_name(w));
         return ETIMEDOUT;
@@ -1072,8 +1079,8 @@ uint64_t cc_os_now_(void)
         clock_jumps++;
         now_ns += SECOND;
     }
-    history(now_ns);
-    return now_ns;
+    history(now_of(&threads[self]));
+    return now_of(&threads[self]);
 }
 
 bool cc_os_membarrier_register_(void)

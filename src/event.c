@@ -64,8 +64,8 @@ void cc_event_cancel(cc_event_t *event)
 }
 
 /* After so many sleeps the next notifier is likely to find somebody, too, and a fence of its own costs it little beside the
- * wake-up. After so many notifies that found nobody, with no sleep between them, their fences have cost as much as the one
- * that all threads pass (measured: 15 ns against 0.5 us and more, as it interrupts them). */
+ * wake-up. After so many notifies that found nobody, with no sleep between them, their fences have cost about half of the one
+ * that all threads pass (measured on AMD Zen 3: 4 ns each against 0.4 us, and more for those whom it interrupts). */
 #if !defined(CC_EVENT_SLEEPS)
 #define CC_EVENT_SLEEPS 4
 #define CC_EVENT_IDLE   64

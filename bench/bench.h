@@ -29,12 +29,12 @@ CC_BEGIN_DECLS
 /* ---- time ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct bench_clock {
-    uint32_t tsc;           /* ticks are of an invariant time stamp counter; else nanoseconds of clock_gettime */
+    uint32_t tsc; /* ticks are of an invariant time stamp counter; else nanoseconds of clock_gettime */
     double ticks_per_ns;
-    double overhead_ns;     /* of one bench_ticks() */
-    double step_ns;         /* smallest difference seen */
-    double work_per_ns;     /* turns of bench_work() */
-    double work_ns;         /* what bench_work() takes beside its turns */
+    double overhead_ns; /* of one bench_ticks() */
+    double step_ns;     /* smallest difference seen */
+    double work_per_ns; /* turns of bench_work() */
+    double work_ns;     /* what bench_work() takes beside its turns */
 } bench_clock;
 extern bench_clock bench_time;
 
@@ -113,22 +113,22 @@ extern const char *const bench_families[BENCH_FAMILIES]; /* their names */
 /* A run's parameters; 0 where the workload has no such thing. */
 typedef struct bench_setting {
     uint32_t threads;
-    uint32_t senders;      /* the rest receive */
-    uint32_t outside_ns;   /* work between release and the next acquire */
-    uint32_t work_ns;      /* work before an answer */
-    uint32_t interval_us;  /* between messages */
+    uint32_t senders;     /* the rest receive */
+    uint32_t outside_ns;  /* work between release and the next acquire */
+    uint32_t work_ns;     /* work before an answer */
+    uint32_t interval_us; /* between messages */
     uint32_t capacity, message_size, burst;
 } bench_setting;
 
 /* One thread of a slice. The Rust peers mirror this layout (peers/rust/lib.rs). */
 typedef struct bench_thread {
-    void *object;          /* what create() returned */
-    const uint32_t *stop;  /* nonzero: end */
+    void *object;         /* what create() returned */
+    const uint32_t *stop; /* nonzero: end */
     uint32_t index, threads, senders;
-    uint32_t work;         /* turns of bench_work(): outside_ns or work_ns */
-    uint64_t interval;     /* ticks between messages */
+    uint32_t work;     /* turns of bench_work(): outside_ns or work_ns */
+    uint64_t interval; /* ticks between messages */
     uint32_t burst;
-    uint32_t *done;        /* threads that have finished sending; shared */
+    uint32_t *done;             /* threads that have finished sending; shared */
     bench_histogram *histogram; /* this thread's; in ticks */
     uint64_t ops, retries, sum; /* what the loop leaves behind */
 } bench_thread;
@@ -142,9 +142,15 @@ static inline bool bench_stopped(const bench_thread *t)
 void *bench_alloc(size_t bytes);
 
 /* What goes through the channels. */
-typedef struct bench_message_8 { uint64_t value; } bench_message_8;
-typedef struct bench_message_64 { uint64_t value, rest[7]; } bench_message_64;
-typedef struct bench_message_256 { uint64_t value, rest[31]; } bench_message_256;
+typedef struct bench_message_8 {
+    uint64_t value;
+} bench_message_8;
+typedef struct bench_message_64 {
+    uint64_t value, rest[7];
+} bench_message_64;
+typedef struct bench_message_256 {
+    uint64_t value, rest[31];
+} bench_message_256;
 
 /* For the loops' names: BENCH_NAME(SUBJECT, rate) is subject_rate. */
 #define BENCH_NAME_(a, b) a##_##b
@@ -153,21 +159,29 @@ typedef struct bench_message_256 { uint64_t value, rest[31]; } bench_message_256
 typedef void bench_loop(bench_thread *);
 
 enum { /* loops of each family */
-    BENCH_CAS_RATE = 0, BENCH_CAS_STEP = 1, BENCH_CAS_YIELD = 2,
-    BENCH_LOCK_RATE = 0, BENCH_LOCK_LATENCY = 1,
-    BENCH_PARK_PINGPONG = 0, BENCH_PARK_POST = 1, BENCH_PARK_PACED = 2, /* park.short is a ping-pong, too */
-    BENCH_CHANNEL_PINGPONG = 0, BENCH_CHANNEL_STREAM = 1, BENCH_CHANNEL_BURST = 2, BENCH_CHANNEL_PACED = 3,
-    BENCH_LOOPS = 4
+       BENCH_CAS_RATE = 0,
+       BENCH_CAS_STEP = 1,
+       BENCH_CAS_YIELD = 2,
+       BENCH_LOCK_RATE = 0,
+       BENCH_LOCK_LATENCY = 1,
+       BENCH_PARK_PINGPONG = 0,
+       BENCH_PARK_POST = 1,
+       BENCH_PARK_PACED = 2, /* park.short is a ping-pong, too */
+       BENCH_CHANNEL_PINGPONG = 0,
+       BENCH_CHANNEL_STREAM = 1,
+       BENCH_CHANNEL_BURST = 2,
+       BENCH_CHANNEL_PACED = 3,
+       BENCH_LOOPS = 4
 };
 
-enum { /* flags of a subject */
-    BENCH_OURS = 1,       /* concede */
-    BENCH_BASELINE = 2,   /* ratios are taken to the first of these in a run */
-    BENCH_CAN_SLEEP = 4,  /* a thread that waits gives its CPU away */
-    BENCH_ONE_TO_ONE = 8, /* channel: one sender and one receiver only */
-    BENCH_NO_ORDER = 16,  /* channel: not first in, first out across senders, so sums cannot be checked */
-    BENCH_NO_OVERLOAD = 32, /* more than two threads a CPU would not end within a sensible time */
-    BENCH_SPINS = 64      /* park: it spins before it sleeps, or never sleeps; not comparable where every wait sleeps */
+enum {                         /* flags of a subject */
+       BENCH_OURS = 1,         /* concede */
+       BENCH_BASELINE = 2,     /* ratios are taken to the first of these in a run */
+       BENCH_CAN_SLEEP = 4,    /* a thread that waits gives its CPU away */
+       BENCH_ONE_TO_ONE = 8,   /* channel: one sender and one receiver only */
+       BENCH_NO_ORDER = 16,    /* channel: not first in, first out across senders, so sums cannot be checked */
+       BENCH_NO_OVERLOAD = 32, /* more than two threads a CPU would not end within a sensible time */
+       BENCH_SPINS = 64 /* park: it spins before it sleeps, or never sleeps; not comparable where every wait sleeps */
 };
 
 /* One implementation of one family. */
@@ -175,10 +189,10 @@ typedef struct bench_subject {
     uint32_t family;
     uint32_t flags;
     const char *name;
-    const char *uses;                            /* which calls, and why these */
-    void *(*create)(const bench_setting *);      /* NULL: cannot do this setting */
+    const char *uses;                       /* which calls, and why these */
+    void *(*create)(const bench_setting *); /* NULL: cannot do this setting */
     void (*destroy)(void *object);
-    bench_loop *loops[BENCH_LOOPS];              /* NULL: not this workload */
+    bench_loop *loops[BENCH_LOOPS]; /* NULL: not this workload */
 } bench_subject;
 
 /* One project. `subjects` ends with NULL; it is NULL where the project was not there when this was built. */
@@ -192,10 +206,13 @@ extern const bench_peer *const bench_peers[]; /* ends with NULL */
 /* ---- results ------------------------------------------------------------------------------------------------------- */
 
 enum {
-    BENCH_RATE,    /* M/s, all threads together */
-    BENCH_NS,      /* ns per operation (one thread's time) */
-    BENCH_TICKS,   /* TSC ticks per operation */
-    BENCH_P50, BENCH_P99, BENCH_P999, BENCH_WORST, /* ns */
+    BENCH_RATE,  /* M/s, all threads together */
+    BENCH_NS,    /* ns per operation (one thread's time) */
+    BENCH_TICKS, /* TSC ticks per operation */
+    BENCH_P50,
+    BENCH_P99,
+    BENCH_P999,
+    BENCH_WORST,   /* ns */
     BENCH_JAIN,    /* fairness of operations among threads: 1 is even, 1/n is all to one */
     BENCH_RETRIES, /* per success */
     BENCH_CPU,     /* ns of CPU time, all threads that are measured, per operation */
@@ -225,9 +242,9 @@ typedef struct bench_result {
     uint32_t flags;
     bench_samples metrics[BENCH_METRICS];
     uint64_t latency_count;
-    double latency_max;                  /* ns */
+    double latency_max; /* ns */
     uint32_t quantiles;
-    double quantile[32][2];              /* share, ns */
+    double quantile[32][2]; /* share, ns */
     uint32_t threads;
     uint64_t *per_thread;
 } bench_result;
@@ -237,13 +254,13 @@ typedef struct bench_run {
     uint32_t family;
     bench_setting setting;
     uint32_t primary;
-    int32_t baseline;                    /* index of a result; -1: none */
-    int32_t winner;                      /* -1: too noisy to rank */
+    int32_t baseline; /* index of a result; -1: none */
+    int32_t winner;   /* -1: too noisy to rank */
     double slice_ms;
     uint32_t rounds, rounds_dropped;
     uint32_t lines;
     double line_ns[2 * BENCH_ROUNDS];
-    double others[BENCH_ROUNDS];         /* share of the CPUs that other programs took */
+    double others[BENCH_ROUNDS]; /* share of the CPUs that other programs took */
     uint32_t results;
     bench_result *result;
 } bench_run;
@@ -255,7 +272,10 @@ typedef struct bench_report {
     bool hypervisor, interrupted;
     double clock_ghz, clock_overhead_ns, clock_step_ns, pause_ns, yield_ns, histogram_error;
     uint32_t peers;
-    struct { char name[32], version[96]; bool present; } peer[32];
+    struct {
+        char name[32], version[96];
+        bool present;
+    } peer[32];
     uint32_t runs;
     bench_run *run;
 } bench_report;
@@ -268,17 +288,18 @@ double bench_jain(const uint64_t *values, uint32_t n);
 void bench_run_conclude(bench_run *run);
 
 typedef struct bench_options {
-    const char *workloads;  /* beginnings of names, with commas; NULL: all. A long one runs only if it is named in full */
+    const char
+        *workloads; /* beginnings of names, with commas; NULL: all. A long one runs only if it is named in full */
     uint32_t threads[16], thread_counts; /* 0: each workload's own */
-    double slice;           /* seconds of one slice, at least (see doc/benchmarks.md); 0: each workload's own */
-    double total;           /* seconds for everything, 0: no limit; shortens the slices */
-    uint32_t repeats;       /* 0: each workload's own */
+    double slice;     /* seconds of one slice, at least (see doc/benchmarks.md); 0: each workload's own */
+    double total;     /* seconds for everything, 0: no limit; shortens the slices */
+    uint32_t repeats; /* 0: each workload's own */
     uint32_t capacity, message_size; /* 0: 1024 and 8 */
-    const char *pin;        /* "spread" (thread i on usable CPU i mod n), "none", or a list of CPUs */
-    const char *only;       /* beginnings of names, with commas; NULL: each workload's own */
-    bool quick;             /* fewer thread counts */
-    bool self_test;         /* the first implementation of each workload, twice, and no other */
-    const char *command;    /* what to note as the command */
+    const char *pin;                 /* "spread" (thread i on usable CPU i mod n), "none", or a list of CPUs */
+    const char *only;                /* beginnings of names, with commas; NULL: each workload's own */
+    bool quick;                      /* fewer thread counts */
+    bool self_test;                  /* the first implementation of each workload, twice, and no other */
+    const char *command;             /* what to note as the command */
     void (*progress)(const char *what, const char *which, double seconds_left); /* NULL: silent */
     bool (*interrupted)(void); /* whether to stop early, with what was measured so far */
 } bench_options;

@@ -36,14 +36,18 @@ const bench_metric bench_metrics[BENCH_METRICS] = {
 
 #define BIT(n) (UINT32_C(1) << (n))
 
-enum { HALVE = 1, ONE_CPU = 2, RECEIVER_ONLY = 4 }; /* a round trip is two ways; all threads on one CPU; whose CPU time */
+enum {
+    HALVE = 1,
+    ONE_CPU = 2,
+    RECEIVER_ONLY = 4
+}; /* a round trip is two ways; all threads on one CPU; whose CPU time */
 
 typedef struct workload {
     const char *name, *title;
     uint32_t family, loop, primary, metrics, how;
-    uint32_t without;      /* flags of subjects that do not fit */
-    uint32_t threads[6];   /* ends with 0 */
-    uint32_t quick[4];     /* the same, for a quick run */
+    uint32_t without;    /* flags of subjects that do not fit */
+    uint32_t threads[6]; /* ends with 0 */
+    uint32_t quick[4];   /* the same, for a quick run */
     uint32_t outside_ns, work_ns, burst;
     uint32_t intervals[4]; /* us; ends with 0 */
     bool pairs;            /* half of the threads send */
@@ -53,65 +57,149 @@ typedef struct workload {
 } workload;
 
 static const workload workloads[] = {
-    { .name = "cas.fetch_mul", .title = "v *= 3 on one shared word by compare-and-swap", .family = BENCH_CAS,
-      .loop = BENCH_CAS_RATE, .primary = BENCH_RATE,
+    { .name = "cas.fetch_mul",
+      .title = "v *= 3 on one shared word by compare-and-swap",
+      .family = BENCH_CAS,
+      .loop = BENCH_CAS_RATE,
+      .primary = BENCH_RATE,
       .metrics = BIT(BENCH_RATE) | BIT(BENCH_RETRIES) | BIT(BENCH_JAIN) | BIT(BENCH_CPU),
-      .threads = { 1, 2, 4, 8, 32 }, .quick = { 1, 2, 8 } },
-    { .name = "cas.step", .title = "one cc_backoff_spin() at each step", .family = BENCH_CAS, .loop = BENCH_CAS_STEP,
-      .primary = BENCH_NS, .metrics = BIT(BENCH_NS) | BIT(BENCH_TICKS), .threads = { 1 } },
-    { .name = "cas.yield", .title = "one yield, alone and with a neighbour on the same CPU", .family = BENCH_CAS,
-      .loop = BENCH_CAS_YIELD, .primary = BENCH_P50,
-      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_WORST), .how = ONE_CPU, .threads = { 2 } },
-
-    { .name = "lock.tight", .title = "acquire, increment, release; nothing outside", .family = BENCH_LOCK,
-      .loop = BENCH_LOCK_RATE, .primary = BENCH_RATE, .metrics = BIT(BENCH_RATE) | BIT(BENCH_JAIN) | BIT(BENCH_CPU),
-      .threads = { 1, 2, 4, 8, 32 }, .quick = { 1, 2, 8 } },
-    { .name = "lock.apart", .title = "acquire, increment, release; 100 ns outside", .family = BENCH_LOCK,
-      .loop = BENCH_LOCK_RATE, .primary = BENCH_RATE, .metrics = BIT(BENCH_RATE) | BIT(BENCH_JAIN) | BIT(BENCH_CPU),
-      .threads = { 1, 2, 4, 8, 32 }, .quick = { 2 }, .outside_ns = 100 },
-    { .name = "lock.wait", .title = "how long an acquire takes; 100 ns outside", .family = BENCH_LOCK,
-      .loop = BENCH_LOCK_LATENCY, .primary = BENCH_P99,
-      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_P999) | BIT(BENCH_WORST) | BIT(BENCH_JAIN) | BIT(BENCH_CPU),
-      .threads = { 2, 32 }, .quick = { 2 }, .outside_ns = 100 },
-    { .name = "lock.fair", .title = "the longest wait and everyone's share; nothing outside", .family = BENCH_LOCK,
-      .loop = BENCH_LOCK_LATENCY, .primary = BENCH_WORST,
-      .metrics = BIT(BENCH_RATE) | BIT(BENCH_WORST) | BIT(BENCH_JAIN) | BIT(BENCH_CPU), .threads = { 32 },
-      .slice = 10, .rounds = 3, .only = "concede,pthread_mutex,parking_lot" },
-
-    { .name = "park.pingpong", .title = "wake the other thread and sleep, one way", .family = BENCH_PARK,
-      .loop = BENCH_PARK_PINGPONG, .primary = BENCH_P50,
-      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_P999) | BIT(BENCH_CPU), .how = HALVE,
-      .without = BENCH_SPINS, .threads = { 2 } },
-    { .name = "park.post", .title = "post with nobody waiting", .family = BENCH_PARK, .loop = BENCH_PARK_POST,
-      .primary = BENCH_NS, .metrics = BIT(BENCH_NS), .threads = { 1 } },
-    { .name = "park.short", .title = "wait for an answer that takes 500 ns of work; round trip beyond the work",
-      .family = BENCH_PARK, .loop = BENCH_PARK_PINGPONG, .primary = BENCH_P50,
-      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_P999) | BIT(BENCH_CPU), .threads = { 2 }, .work_ns = 500 },
-    { .name = "park.long", .title = "wait for a post at intervals: lateness, CPU time of the waiter",
-      .family = BENCH_PARK, .loop = BENCH_PARK_PACED, .primary = BENCH_CPU, .how = RECEIVER_ONLY,
-      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_CPU), .threads = { 2 }, .intervals = { 100, 1000 } },
-
-    { .name = "channel.pingpong", .title = "a message to the other CPU and its answer, one way", .family = BENCH_CHANNEL,
-      .loop = BENCH_CHANNEL_PINGPONG, .primary = BENCH_P50, .how = HALVE,
-      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_P999) | BIT(BENCH_CPU), .threads = { 2 } },
-    { .name = "channel.stream", .title = "one sender, one receiver, as fast as it goes", .family = BENCH_CHANNEL,
-      .loop = BENCH_CHANNEL_STREAM, .primary = BENCH_RATE, .metrics = BIT(BENCH_RATE) | BIT(BENCH_CPU),
+      .threads = { 1, 2, 4, 8, 32 },
+      .quick = { 1, 2, 8 } },
+    { .name = "cas.step",
+      .title = "one cc_backoff_spin() at each step",
+      .family = BENCH_CAS,
+      .loop = BENCH_CAS_STEP,
+      .primary = BENCH_NS,
+      .metrics = BIT(BENCH_NS) | BIT(BENCH_TICKS),
+      .threads = { 1 } },
+    { .name = "cas.yield",
+      .title = "one yield, alone and with a neighbour on the same CPU",
+      .family = BENCH_CAS,
+      .loop = BENCH_CAS_YIELD,
+      .primary = BENCH_P50,
+      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_WORST),
+      .how = ONE_CPU,
       .threads = { 2 } },
-    { .name = "channel.burst", .title = "one sender, one receiver, 32 messages a call", .family = BENCH_CHANNEL,
-      .loop = BENCH_CHANNEL_BURST, .primary = BENCH_RATE, .metrics = BIT(BENCH_RATE) | BIT(BENCH_CPU), .threads = { 2 },
+
+    { .name = "lock.tight",
+      .title = "acquire, increment, release; nothing outside",
+      .family = BENCH_LOCK,
+      .loop = BENCH_LOCK_RATE,
+      .primary = BENCH_RATE,
+      .metrics = BIT(BENCH_RATE) | BIT(BENCH_JAIN) | BIT(BENCH_CPU),
+      .threads = { 1, 2, 4, 8, 32 },
+      .quick = { 1, 2, 8 } },
+    { .name = "lock.apart",
+      .title = "acquire, increment, release; 100 ns outside",
+      .family = BENCH_LOCK,
+      .loop = BENCH_LOCK_RATE,
+      .primary = BENCH_RATE,
+      .metrics = BIT(BENCH_RATE) | BIT(BENCH_JAIN) | BIT(BENCH_CPU),
+      .threads = { 1, 2, 4, 8, 32 },
+      .quick = { 2 },
+      .outside_ns = 100 },
+    { .name = "lock.wait",
+      .title = "how long an acquire takes; 100 ns outside",
+      .family = BENCH_LOCK,
+      .loop = BENCH_LOCK_LATENCY,
+      .primary = BENCH_P99,
+      .metrics =
+          BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_P999) | BIT(BENCH_WORST) | BIT(BENCH_JAIN) | BIT(BENCH_CPU),
+      .threads = { 2, 32 },
+      .quick = { 2 },
+      .outside_ns = 100 },
+    { .name = "lock.fair",
+      .title = "the longest wait and everyone's share; nothing outside",
+      .family = BENCH_LOCK,
+      .loop = BENCH_LOCK_LATENCY,
+      .primary = BENCH_WORST,
+      .metrics = BIT(BENCH_RATE) | BIT(BENCH_WORST) | BIT(BENCH_JAIN) | BIT(BENCH_CPU),
+      .threads = { 32 },
+      .slice = 10,
+      .rounds = 3,
+      .only = "concede,pthread_mutex,parking_lot" },
+
+    { .name = "park.pingpong",
+      .title = "wake the other thread and sleep, one way",
+      .family = BENCH_PARK,
+      .loop = BENCH_PARK_PINGPONG,
+      .primary = BENCH_P50,
+      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_P999) | BIT(BENCH_CPU),
+      .how = HALVE,
+      .without = BENCH_SPINS,
+      .threads = { 2 } },
+    { .name = "park.post",
+      .title = "post with nobody waiting",
+      .family = BENCH_PARK,
+      .loop = BENCH_PARK_POST,
+      .primary = BENCH_NS,
+      .metrics = BIT(BENCH_NS),
+      .threads = { 1 } },
+    { .name = "park.short",
+      .title = "wait for an answer that takes 500 ns of work; round trip beyond the work",
+      .family = BENCH_PARK,
+      .loop = BENCH_PARK_PINGPONG,
+      .primary = BENCH_P50,
+      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_P999) | BIT(BENCH_CPU),
+      .threads = { 2 },
+      .work_ns = 500 },
+    { .name = "park.long",
+      .title = "wait for a post at intervals: lateness, CPU time of the waiter",
+      .family = BENCH_PARK,
+      .loop = BENCH_PARK_PACED,
+      .primary = BENCH_CPU,
+      .how = RECEIVER_ONLY,
+      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_CPU),
+      .threads = { 2 },
+      .intervals = { 100, 1000 } },
+
+    { .name = "channel.pingpong",
+      .title = "a message to the other CPU and its answer, one way",
+      .family = BENCH_CHANNEL,
+      .loop = BENCH_CHANNEL_PINGPONG,
+      .primary = BENCH_P50,
+      .how = HALVE,
+      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_P999) | BIT(BENCH_CPU),
+      .threads = { 2 } },
+    { .name = "channel.stream",
+      .title = "one sender, one receiver, as fast as it goes",
+      .family = BENCH_CHANNEL,
+      .loop = BENCH_CHANNEL_STREAM,
+      .primary = BENCH_RATE,
+      .metrics = BIT(BENCH_RATE) | BIT(BENCH_CPU),
+      .threads = { 2 } },
+    { .name = "channel.burst",
+      .title = "one sender, one receiver, 32 messages a call",
+      .family = BENCH_CHANNEL,
+      .loop = BENCH_CHANNEL_BURST,
+      .primary = BENCH_RATE,
+      .metrics = BIT(BENCH_RATE) | BIT(BENCH_CPU),
+      .threads = { 2 },
       .burst = 32 },
-    { .name = "channel.paced", .title = "a message at intervals: lateness, CPU time of the receiver",
-      .family = BENCH_CHANNEL, .loop = BENCH_CHANNEL_PACED, .primary = BENCH_P50, .how = RECEIVER_ONLY,
-      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_P999) | BIT(BENCH_CPU), .threads = { 2 },
+    { .name = "channel.paced",
+      .title = "a message at intervals: lateness, CPU time of the receiver",
+      .family = BENCH_CHANNEL,
+      .loop = BENCH_CHANNEL_PACED,
+      .primary = BENCH_P50,
+      .how = RECEIVER_ONLY,
+      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_P999) | BIT(BENCH_CPU),
+      .threads = { 2 },
       .intervals = { 3, 10, 100 } },
-    { .name = "channel.many", .title = "several senders and receivers, as fast as it goes", .family = BENCH_CHANNEL,
-      .loop = BENCH_CHANNEL_STREAM, .primary = BENCH_RATE, .metrics = BIT(BENCH_RATE) | BIT(BENCH_JAIN) | BIT(BENCH_CPU),
-      .without = BENCH_ONE_TO_ONE, .threads = { 4, 8, 32 }, .quick = { 4 }, .pairs = true },
+    { .name = "channel.many",
+      .title = "several senders and receivers, as fast as it goes",
+      .family = BENCH_CHANNEL,
+      .loop = BENCH_CHANNEL_STREAM,
+      .primary = BENCH_RATE,
+      .metrics = BIT(BENCH_RATE) | BIT(BENCH_JAIN) | BIT(BENCH_CPU),
+      .without = BENCH_ONE_TO_ONE,
+      .threads = { 4, 8, 32 },
+      .quick = { 4 },
+      .pairs = true },
 };
 
-static const double quantile_shares[] = { 0.0,  0.01,  0.05,  0.1,    0.2,    0.3,    0.4,    0.5,    0.6,     0.7, 0.8,
-                                          0.9,  0.95,  0.98,  0.99,   0.995,  0.998,  0.999,  0.9995, 0.9998,  0.9999,
-                                          0.99999, 1.0 };
+static const double quantile_shares[] = { 0.0,   0.01,  0.05,   0.1,    0.2,    0.3,     0.4,  0.5,
+                                          0.6,   0.7,   0.8,    0.9,    0.95,   0.98,    0.99, 0.995,
+                                          0.998, 0.999, 0.9995, 0.9998, 0.9999, 0.99999, 1.0 };
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------- */
 
@@ -379,7 +467,8 @@ static bool pin_choose(const char *pin)
     while (*pin && pin_count < 1024) {
         char *end;
         long cpu = strtol(pin, &end, 10);
-        if (end == pin || cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, &usable) || (*end && *end != ',')) return false;
+        if (end == pin || cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, &usable) || (*end && *end != ','))
+            return false;
         pin_cpus[pin_count++] = (int)cpu;
         pin = *end ? end + 1 : end;
     }
@@ -485,8 +574,9 @@ static load load_now(void)
     while (file && fgets(line, sizeof line, file)) {
         int cpu;
         unsigned long long user, nice, system, idle, iowait, irq, softirq, steal;
-        if (sscanf(line, "cpu%d %llu %llu %llu %llu %llu %llu %llu %llu", &cpu, &user, &nice, &system, &idle, &iowait, &irq,
-                   &softirq, &steal) != 9) continue;
+        if (sscanf(line, "cpu%d %llu %llu %llu %llu %llu %llu %llu %llu", &cpu, &user, &nice, &system, &idle, &iowait,
+                   &irq, &softirq, &steal) != 9)
+            continue;
         bool used = pin_count == 0;
         for (uint32_t i = 0; i < pin_count; i++) used |= pin_cpus[i] == cpu;
         if (!used) continue;
@@ -601,10 +691,13 @@ typedef struct plan {
     const workload *workload;
     bench_setting setting;
     uint32_t subjects;
-    struct { const bench_peer *peer; const bench_subject *subject; } entry[64];
+    struct {
+        const bench_peer *peer;
+        const bench_subject *subject;
+    } entry[64];
 
     double slice_seconds;
-    uint32_t rounds, tries, tried;       /* how many are to count; how many may run, and have run */
+    uint32_t rounds, tries, tried; /* how many are to count; how many may run, and have run */
     bench_run *run;
     bench_histogram *latencies, *latest; /* of the rounds that count, and of the latest one */
 } plan;
@@ -704,13 +797,16 @@ static bool run_slice(engine *e, const plan *p, uint32_t which, bench_result *re
         ops += t->ops;
         retries += t->retries;
         if (w->loop == BENCH_CHANNEL_STREAM || w->loop == BENCH_CHANNEL_BURST) {
-            if (i < setting->senders) sent += t->sum;
-            else received += t->sum;
+            if (i < setting->senders)
+                sent += t->sum;
+            else
+                received += t->sum;
         }
         if (!(w->how & RECEIVER_ONLY) || i >= setting->senders) cpu_ns += s->threads[i].cpu_ns;
         if (!w->pairs || i >= setting->senders) {
             each[counted] = t->ops;
-            result->per_thread[counted++] += t->ops; /* also of a round that is dropped: fairness does not depend on it */
+            result->per_thread[counted++] +=
+                t->ops; /* also of a round that is dropped: fairness does not depend on it */
         }
         if (i > 0) bench_histogram_merge(h, &e->histograms[i]);
     }
@@ -799,7 +895,8 @@ static bool plan_start(engine *e, plan *p, bench_run *run)
         snprintf(result->uses, sizeof result->uses, "%s", p->entry[i].subject->uses);
         snprintf(result->peer, sizeof result->peer, "%s", p->entry[i].peer->name);
         result->flags = p->entry[i].subject->flags;
-        if (e->options->self_test) result->flags &= ~(uint32_t)(BENCH_OURS | BENCH_BASELINE); /* they compete as equals */
+        if (e->options->self_test)
+            result->flags &= ~(uint32_t)(BENCH_OURS | BENCH_BASELINE); /* they compete as equals */
         result->per_thread = calloc(p->setting.threads, sizeof *result->per_thread);
         if (!result->per_thread) break;
     }
@@ -996,7 +1093,8 @@ static void describe(bench_report *report, const bench_options *options)
     }
     if (file) fclose(file);
     if (uname(&system) == 0)
-        snprintf(report->system, sizeof report->system, "%.40s %.60s %.20s", system.sysname, system.release, system.machine);
+        snprintf(report->system, sizeof report->system, "%.40s %.60s %.20s", system.sysname, system.release,
+                 system.machine);
 #if defined(__GLIBC__)
     snprintf(report->libc, sizeof report->libc, "glibc %s", gnu_get_libc_version());
 #else
@@ -1032,14 +1130,17 @@ bool bench_measure(bench_report *report, const bench_options *options, char *err
     error[0] = 0;
     bench_time_start();
     if (!pin_choose(options->pin)) {
-        snprintf(error, error_size, "cannot pin to '%s': it takes spread, none, or a list of CPUs that this process may use", options->pin);
+        snprintf(error, error_size,
+                 "cannot pin to '%s': it takes spread, none, or a list of CPUs that this process may use",
+                 options->pin);
         return false;
     }
     may_spin = cc_costs()->cpus > 1 && (pin_count == 0 || cpu_of(0) != cpu_of(1));
     plan *plans = calloc(PLANS, sizeof *plans);
     uint32_t count = plans ? plan_all(plans, PLANS, options) : 0;
     if (count == 0) {
-        snprintf(error, error_size, plans ? "nothing to measure: no implementation fits these options" : "out of memory");
+        snprintf(error, error_size,
+                 plans ? "nothing to measure: no implementation fits these options" : "out of memory");
         free(plans);
         return false;
     }

@@ -10,10 +10,12 @@ typedef struct parameter {
     const char *key;
     size_t offset;
 } parameter;
+/* clang-format off */
 #define PARAMETER(name) { #name, offsetof(bench_setting, name) }
+/* clang-format on */
 static const parameter parameters[] = {
-    PARAMETER(threads), PARAMETER(senders), PARAMETER(outside_ns), PARAMETER(work_ns), PARAMETER(interval_us),
-    PARAMETER(capacity), PARAMETER(message_size), PARAMETER(burst),
+    PARAMETER(threads),     PARAMETER(senders),  PARAMETER(outside_ns),   PARAMETER(work_ns),
+    PARAMETER(interval_us), PARAMETER(capacity), PARAMETER(message_size), PARAMETER(burst),
 };
 enum { PARAMETERS = sizeof parameters / sizeof *parameters };
 
@@ -261,7 +263,8 @@ bool bench_json_read(const char *path, bench_report *report, char *error, size_t
         }
         report->run = calloc(runs->count ? runs->count : 1, sizeof *report->run);
         good = report->run != NULL;
-        for (const json_t *at = runs->child; at && good; at = at->next) good = read_run(at, &report->run[report->runs++]);
+        for (const json_t *at = runs->child; at && good; at = at->next)
+            good = read_run(at, &report->run[report->runs++]);
     }
     if (!good) {
         snprintf(error, error_size, "%s: not a result of concede bench --json", path);

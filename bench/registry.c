@@ -1,7 +1,7 @@
 /* registry.c: the list of peers, as found at build time. */
 #include "bench.h"
 
-#define PEER(name)    extern const bench_peer bench_peer_##name;
+#define PEER(name) extern const bench_peer bench_peer_##name;
 #define MISSING(name)
 #include "bench_peers.inc"
 #undef PEER

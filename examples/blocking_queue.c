@@ -99,6 +99,7 @@ int main(void)
     for (int i = 0; i < SENDERS; i++) pthread_join(threads[i], NULL);
     for (int i = 0; i < RECEIVERS; i++) queue_send(&q, 0); /* the end, once for each */
     for (int i = SENDERS; i < SENDERS + RECEIVERS; i++) pthread_join(threads[i], NULL);
-    printf("%d messages, sum %llu, expected %llu\n", SENDERS * MESSAGES, (unsigned long long)sum, (unsigned long long)expected);
+    printf("%d messages, sum %llu, expected %llu\n", SENDERS * MESSAGES, (unsigned long long)sum,
+           (unsigned long long)expected);
     return sum == expected ? 0 : 1;
 }

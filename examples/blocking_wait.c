@@ -19,7 +19,7 @@ typedef struct task {
 static void *run(void *argument)
 {
     task *t = (task *)argument;
-    struct timespec work = {0, t->takes_ns};
+    struct timespec work = { 0, t->takes_ns };
     if (t->takes_ns > 0) nanosleep(&work, NULL);
     t->result = 42;
     cc_store_release(&t->done, 1);
@@ -47,7 +47,7 @@ int main(void)
 {
     int sum = 0;
     for (int i = 0; i < 2; i++) {
-        task t = {CC_PARKER_INIT, 0, 0, i == 0 ? 0 : 5000000};
+        task t = { CC_PARKER_INIT, 0, 0, i == 0 ? 0 : 5000000 };
         pthread_t thread;
         pthread_create(&thread, NULL, run, &t);
         sum += task_wait(&t);

@@ -49,6 +49,7 @@ int main(void)
         if (account_try_read(&shared, &euros, &cents) && cents >= 100) return 1; /* half a payment */
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     while (!account_try_read(&shared, &euros, &cents)) {}
-    printf("%ld payments, %ld.%02ld euros, expected %ld.%02ld\n", shared.payments, euros, cents, expected / 100, expected % 100);
+    printf("%ld payments, %ld.%02ld euros, expected %ld.%02ld\n", shared.payments, euros, cents, expected / 100,
+           expected % 100);
     return euros * 100 + cents == expected ? 0 : 1;
 }

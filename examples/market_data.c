@@ -22,7 +22,7 @@ static uint64_t dropped;
 
 static void *run_feed(void *unused)
 {
-    const struct timespec lull = {0, 20000};
+    const struct timespec lull = { 0, 20000 };
     for (uint64_t number = 1; number <= QUOTES; number++) {
         if (number % 512 == 0) nanosleep(&lull, NULL); /* quotes come in bursts */
         quote *place = (quote *)cc_channel_reserve(feed);
@@ -54,7 +54,7 @@ static void update(const quote *q)
 
 int main(void)
 {
-    cc_channel_options_t options = {1024, sizeof(quote), CC_CHANNEL_SPSC, CC_SNOOZE_ADAPTIVE};
+    cc_channel_options_t options = { 1024, sizeof(quote), CC_CHANNEL_SPSC, CC_SNOOZE_ADAPTIVE };
     pthread_t thread;
     if (cc_channel_create(&feed, &options) != 0) return 1;
     pthread_create(&thread, NULL, run_feed, NULL);

@@ -30,7 +30,7 @@ static void *listen_to_wire(void *unused)
 static void *decode(void *unused)
 {
     for (uint32_t word; raw_recv(from_wire, &word) == 0;) {
-        reading r = {word >> 24, (int32_t)(word & 0xffffff) - 10000};
+        reading r = { word >> 24, (int32_t)(word & 0xffffff) - 10000 };
         readings_send(to_summary, r);
     }
     cc_channel_close(to_summary);
@@ -44,7 +44,8 @@ int main(void)
     int32_t warmest[SENSORS];
     long seen = 0, wrong = 0;
     for (int s = 0; s < SENSORS; s++) warmest[s] = INT32_MIN;
-    if (raw_create(&from_wire, 256, CC_CHANNEL_SPSC) != 0 || readings_create(&to_summary, 64, CC_CHANNEL_SPSC) != 0) return 1;
+    if (raw_create(&from_wire, 256, CC_CHANNEL_SPSC) != 0 || readings_create(&to_summary, 64, CC_CHANNEL_SPSC) != 0)
+        return 1;
     pthread_create(&stages[0], NULL, listen_to_wire, NULL);
     pthread_create(&stages[1], NULL, decode, NULL);
 

@@ -28,7 +28,7 @@ static void *work(void *argument)
 
 static bool pool_start(pool *p)
 {
-    cc_channel_options_t options = {64, sizeof(job), CC_CHANNEL_MPMC, CC_SNOOZE_ADAPTIVE};
+    cc_channel_options_t options = { 64, sizeof(job), CC_CHANNEL_MPMC, CC_SNOOZE_ADAPTIVE };
     if (cc_channel_create(&p->jobs, &options) != 0) return false;
     for (int i = 0; i < WORKERS; i++) pthread_create(&p->workers[i], NULL, work, p);
     return true;
@@ -37,7 +37,7 @@ static bool pool_start(pool *p)
 /* Waits for room: who submits faster than the workers work is slowed down. false: the pool has been stopped. */
 static bool pool_submit(pool *p, void (*run)(void *), void *argument)
 {
-    job j = {run, argument};
+    job j = { run, argument };
     return cc_channel_send(p->jobs, &j) == 0;
 }
 

@@ -18,7 +18,7 @@ enum { UNKNOWN, BUSY, KNOWN };
 static uint32_t state_;
 static cc_costs_t costs_;
 static uint32_t first_wake_ns_; /* the estimate before any sleep */
-static uint32_t is_set_; /* by the caller: nothing is refined */
+static uint32_t is_set_;        /* by the caller: nothing is refined */
 
 /* Where a wake-up was not measured yet it is taken for 100 times a system call that does nothing: 215 ns and 20 to 30 us
  * on a virtual machine (AMD Zen 4, KVM), 70 ns and 5 us on bare metal. The first real sleeps correct it. */
@@ -105,7 +105,8 @@ static CC_COLD_ void costs_slow_(uint32_t state)
 const cc_costs_t *cc_costs(void)
 {
     uint32_t state;
-    while (CC_UNLIKELY_((state = cc_load_acquire(&state_)) != KNOWN)) costs_slow_(state); /* [costs.ready] with publish_() */
+    while (CC_UNLIKELY_((state = cc_load_acquire(&state_)) != KNOWN))
+        costs_slow_(state); /* [costs.ready] with publish_() */
     return &costs_;
 }
 
@@ -142,7 +143,8 @@ static uint32_t asked_;
 
 static CC_COLD_ bool ask_again_(void)
 {
-    if ((cc_fetch_add_relaxed(&asked_, 1) + 1) % ASK_AGAIN_AFTER != 0 || cc_load_relaxed(&is_set_)) return false; /* relaxed: a count */
+    if ((cc_fetch_add_relaxed(&asked_, 1) + 1) % ASK_AGAIN_AFTER != 0 || cc_load_relaxed(&is_set_))
+        return false; /* relaxed: a count */
     uint32_t cpus = cc_os_cpus_();
     if (cpus > 1) cc_store_relaxed(&costs_.cpus, cpus); /* relaxed: a number on its own */
     return cpus > 1;

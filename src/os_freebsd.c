@@ -44,7 +44,8 @@ static long usable_cpus(void)
     cpuset_t usable;
     int saved = errno;
     CPU_ZERO(&usable);
-    long cpus = cpuset_getaffinity(CPU_LEVEL_WHICH, CPU_WHICH_PID, -1, sizeof usable, &usable) == 0 ? CPU_COUNT(&usable) : 1;
+    long cpus =
+        cpuset_getaffinity(CPU_LEVEL_WHICH, CPU_WHICH_PID, -1, sizeof usable, &usable) == 0 ? CPU_COUNT(&usable) : 1;
     errno = saved;
     return cpus;
 }

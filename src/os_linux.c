@@ -31,13 +31,17 @@ enum { MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3, MEMBARRIER_REGISTER_PRIVATE_EXPEDI
 /* A 32-bit system: `long` in a timespec may be too short, so the 64-bit call comes first and old kernels' after it. */
 static long futex_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
 {
-    struct { int64_t sec, nsec; } wide = { (int64_t)(deadline / 1000000000), (int64_t)(deadline % 1000000000) };
+    struct {
+        int64_t sec, nsec;
+    } wide = { (int64_t)(deadline / 1000000000), (int64_t)(deadline % 1000000000) };
     long result;
     SYSTEM_CALL(result, SYS_futex_time64, word, FUTEX_WAIT_BITSET_PRIVATE, expected,
                 deadline == CC_FOREVER ? NULL : &wide, NULL, UINT32_MAX);
 #if defined(SYS_futex)
     if (result == -ENOSYS) {
-        struct { int32_t sec, nsec; } narrow = { wide.sec < INT32_MAX ? (int32_t)wide.sec : INT32_MAX, (int32_t)wide.nsec };
+        struct {
+            int32_t sec, nsec;
+        } narrow = { wide.sec < INT32_MAX ? (int32_t)wide.sec : INT32_MAX, (int32_t)wide.nsec };
         SYSTEM_CALL(result, SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected,
                     deadline == CC_FOREVER ? NULL : &narrow, NULL, UINT32_MAX);
     }

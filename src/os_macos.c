@@ -52,8 +52,10 @@ void cc_os_wake_(const uint32_t *word, uint32_t count)
     int saved = errno, result = 0; /* ENOENT: nobody slept there */
     for (; count > 0 && result >= 0; count = all ? 0 : count - 1) {
         if (__builtin_available(macOS 14.4, *)) {
-            if (all) result = os_sync_wake_by_address_all(address, sizeof *word, OS_SYNC_WAKE_BY_ADDRESS_NONE);
-            else result = os_sync_wake_by_address_any(address, sizeof *word, OS_SYNC_WAKE_BY_ADDRESS_NONE);
+            if (all)
+                result = os_sync_wake_by_address_all(address, sizeof *word, OS_SYNC_WAKE_BY_ADDRESS_NONE);
+            else
+                result = os_sync_wake_by_address_any(address, sizeof *word, OS_SYNC_WAKE_BY_ADDRESS_NONE);
         } else {
             result = __ulock_wake(COMPARE_AND_WAIT | NO_ERRNO | (all ? WAKE_ALL : 0), address, 0);
         }

@@ -58,7 +58,8 @@ static void set_up(void)
 static bucket *lock_bucket(const uint32_t *word)
 {
     pthread_once(&once, set_up);
-    uint64_t hash = (uint64_t)(uintptr_t)word * UINT64_C(0x9e3779b97f4a7c15); /* 2^64 / golden ratio: spreads neighbours */
+    uint64_t hash =
+        (uint64_t)(uintptr_t)word * UINT64_C(0x9e3779b97f4a7c15); /* 2^64 / golden ratio: spreads neighbours */
     bucket *b = &buckets[hash >> (64 - BUCKET_BITS)];
     pthread_mutex_lock(&b->mutex);
     return b;
@@ -98,7 +99,7 @@ int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
     }
     /* A wait on a condition is a cancellation point, and a cancelled thread would leave its stack in the queue. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    sleeper me = {.word = word};
+    sleeper me = { .word = word };
     pthread_cond_init(&me.wake, &monotonic);
     *b->last = &me;
     b->last = &me.next;

@@ -14,9 +14,11 @@ bool cc_parker_park_slow_(cc_parker_t *parker, uint64_t deadline)
     cc_cas_relaxed(&parker->state, &seen, CC_PARKER_PARKED_); /* relaxed: publishes nothing but itself */
     for (;;) {
         seen = CC_PARKER_TOKEN_;
-        if (cc_cas_acquire(&parker->state, &seen, CC_PARKER_EMPTY_)) return true; /* [park.token] pairs with unpark's swap */
+        if (cc_cas_acquire(&parker->state, &seen, CC_PARKER_EMPTY_))
+            return true; /* [park.token] pairs with unpark's swap */
         if (cc_os_wait_(&parker->state, CC_PARKER_PARKED_, deadline) == ETIMEDOUT && cc_os_now_() >= deadline)
-            return cc_exchange_acquire(&parker->state, CC_PARKER_EMPTY_) == CC_PARKER_TOKEN_; /* [park.token] may cross it */
+            return cc_exchange_acquire(&parker->state, CC_PARKER_EMPTY_) ==
+                   CC_PARKER_TOKEN_; /* [park.token] may cross it */
     }
 }
 

@@ -10,9 +10,9 @@ typedef struct cc_snooze {
 } cc_snooze_t;
 
 typedef enum {
-    CC_SPUN_,        /* while spinning: spin longer */
-    CC_YIELDED_,     /* in a yield that ran nobody else here: the other side has a CPU of its own, so spinning would have done */
-    CC_GAVE_WAY_,    /* in a yield that ran somebody: the other side needs this CPU, so spinning only keeps it waiting */
+    CC_SPUN_, /* while spinning: spin longer */
+    CC_YIELDED_, /* in a yield that ran nobody else here: the other side has a CPU of its own, so spinning would have done */
+    CC_GAVE_WAY_, /* in a yield that ran somebody: the other side needs this CPU, so spinning only keeps it waiting */
     CC_SLEPT_SHORT_, /* asleep, but within the time it pays to spin */
     CC_SLEPT_LONG_   /* asleep, for longer */
 } cc_ending_t;

@@ -64,32 +64,31 @@ static bool test_skipped;   /* the running test does not count */
 static uint64_t test_seed_value;
 static unsigned test_effort_percent = 100;
 
-#define TEST(name)                                                                                                     \
-    static void test_##name(void);                                                                                     \
-    __attribute__((constructor)) static void test_register_##name(void)                                                \
-    {                                                                                                                  \
-        static test_case one = {#name, test_##name, NULL};                                                             \
-        *test_last = &one;                                                                                             \
-        test_last = &one.next;                                                                                         \
-    }                                                                                                                  \
+#define TEST(name)                                                      \
+    static void test_##name(void);                                      \
+    __attribute__((constructor)) static void test_register_##name(void) \
+    {                                                                   \
+        static test_case one = { #name, test_##name, NULL };            \
+        *test_last = &one;                                              \
+        test_last = &one.next;                                          \
+    }                                                                   \
     static void test_##name(void)
 
 #define CHECK(condition) test_check(!!(condition), __FILE__, __LINE__, #condition)
-#define CHECK_EQ(a, b)                                                                                                 \
-    test_check_eq((unsigned long long)(a), (unsigned long long)(b), __FILE__, __LINE__, #a " == " #b)
-#define REQUIRE(condition)                                                                                             \
-    do {                                                                                                               \
-        if (!CHECK(condition)) test_end_program();                                                                     \
+#define CHECK_EQ(a, b)   test_check_eq((unsigned long long)(a), (unsigned long long)(b), __FILE__, __LINE__, #a " == " #b)
+#define REQUIRE(condition)                         \
+    do {                                           \
+        if (!CHECK(condition)) test_end_program(); \
     } while (0)
 
 /* Leaves a test, with a word, where what it needs is not there. */
-#define SKIP_IF(condition, why)                                                                                        \
-    do {                                                                                                               \
-        if (condition) {                                                                                               \
-            printf("skip: %s (%s)\n", test_name, why);                                                                 \
-            test_skipped = true;                                                                                       \
-            return;                                                                                                    \
-        }                                                                                                              \
+#define SKIP_IF(condition, why)                        \
+    do {                                               \
+        if (condition) {                               \
+            printf("skip: %s (%s)\n", test_name, why); \
+            test_skipped = true;                       \
+            return;                                    \
+        }                                              \
     } while (0)
 
 static inline int test_totals(void)
@@ -268,8 +267,10 @@ int main(int argc, char **argv)
         bool good = __atomic_load_n(&test_bad_checks, __ATOMIC_RELAXED) == 0;
         printf("%s %s\n", good ? "ok" : "FAIL", t->name);
         fflush(stdout);
-        if (good) test_passed++;
-        else test_failed++;
+        if (good)
+            test_passed++;
+        else
+            test_failed++;
     }
     if (argc == 2 && strcmp(argv[1], "--list") == 0) return 0;
     return test_totals();

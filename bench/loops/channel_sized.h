@@ -191,7 +191,12 @@ static void BENCH_NAME(SIZED, paced)(bench_thread *t)
 #endif
 
 static const bench_subject SIZED = {
-    BENCH_CHANNEL, FLAGS, NAME, USES, BENCH_NAME(SIZED, create), BENCH_NAME(SIZED, destroy),
+    BENCH_CHANNEL,
+    FLAGS,
+    NAME,
+    USES,
+    BENCH_NAME(SIZED, create),
+    BENCH_NAME(SIZED, destroy),
 #if defined(PINGPONG_ONLY)
     { BENCH_NAME(SIZED, pingpong), NULL, NULL, NULL },
 #elif defined(ONE_SLOT)

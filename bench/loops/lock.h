@@ -77,7 +77,12 @@ static void BENCH_NAME(SUBJECT, latency)(bench_thread *t)
 }
 
 static const bench_subject SUBJECT = {
-    BENCH_LOCK, FLAGS, NAME, USES, BENCH_NAME(SUBJECT, create), BENCH_NAME(SUBJECT, destroy),
+    BENCH_LOCK,
+    FLAGS,
+    NAME,
+    USES,
+    BENCH_NAME(SUBJECT, create),
+    BENCH_NAME(SUBJECT, destroy),
     { BENCH_NAME(SUBJECT, rate), BENCH_NAME(SUBJECT, latency), NULL, NULL },
 };
 

@@ -115,7 +115,12 @@ static void BENCH_NAME(SUBJECT, paced)(bench_thread *t)
 }
 
 static const bench_subject SUBJECT = {
-    BENCH_PARK, FLAGS, NAME, USES, BENCH_NAME(SUBJECT, create), BENCH_NAME(SUBJECT, destroy),
+    BENCH_PARK,
+    FLAGS,
+    NAME,
+    USES,
+    BENCH_NAME(SUBJECT, create),
+    BENCH_NAME(SUBJECT, destroy),
     { BENCH_NAME(SUBJECT, pingpong), BENCH_NAME(SUBJECT, post), BENCH_NAME(SUBJECT, paced), NULL },
 };
 

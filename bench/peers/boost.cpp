@@ -18,15 +18,17 @@ template <class Queue> static void queue_close(Queue *queue)
     queue->~Queue();
 }
 
-#define SUBJECT       boost_spsc
-#define NAME          "boost spsc_queue"
-#define USES          "push and pop, capacity given at run time; spins with pauses"
-#define FLAGS         BENCH_ONE_TO_ONE
-#define CHANNEL       boost::lockfree::spsc_queue<MESSAGE>
-#define OPEN(c, n)    queue_open(c, n)
-#define CLOSE(c)      queue_close(c)
-#define SEND(c, m)    while (!(c)->push(m)) cc_pause()
-#define RECEIVE(c, m) while (!(c)->pop(m)) cc_pause()
+#define SUBJECT    boost_spsc
+#define NAME       "boost spsc_queue"
+#define USES       "push and pop, capacity given at run time; spins with pauses"
+#define FLAGS      BENCH_ONE_TO_ONE
+#define CHANNEL    boost::lockfree::spsc_queue<MESSAGE>
+#define OPEN(c, n) queue_open(c, n)
+#define CLOSE(c)   queue_close(c)
+#define SEND(c, m) \
+    while (!(c)->push(m)) cc_pause()
+#define RECEIVE(c, m) \
+    while (!(c)->pop(m)) cc_pause()
 #define SEND_MANY(c, ms, n)    (c)->push(ms, n)
 #define RECEIVE_MANY(c, ms, n) (c)->pop(ms, n)
 #include "../loops/channel.h"

@@ -90,21 +90,24 @@ static void ec_wake64(const struct ck_ec_ops *ops, const uint64_t *word)
 #endif
 
 static const struct ck_ec_ops ec_ops = {
-    .gettime = ec_gettime, .wait32 = ec_wait32, .wake32 = ec_wake32,
+    .gettime = ec_gettime,
+    .wait32 = ec_wait32,
+    .wake32 = ec_wake32,
 #if defined(CK_F_EC64)
-    .wait64 = ec_wait64, .wake64 = ec_wake64,
+    .wait64 = ec_wait64,
+    .wake64 = ec_wake64,
 #endif
 };
 static const struct ck_ec_mode ec_single = { .ops = &ec_ops, .single_producer = true };
 
-#define SUBJECT  ck_event
-#define NAME     "ck_ec"
-#define USES     "ck_ec_inc and ck_ec_wait on a ck_ec32, single producer; the count is the number"
-#define FLAGS    (BENCH_CAN_SLEEP | BENCH_SPINS)
-#define POST_BOX struct ck_ec32
+#define SUBJECT    ck_event
+#define NAME       "ck_ec"
+#define USES       "ck_ec_inc and ck_ec_wait on a ck_ec32, single producer; the count is the number"
+#define FLAGS      (BENCH_CAN_SLEEP | BENCH_SPINS)
+#define POST_BOX   struct ck_ec32
 #define POST(b, n) ((void)(n), ck_ec_inc(b, &ec_single))
-#define AWAIT(b, n)                                                                                        \
-    for (uint32_t seen; !BENCH_POSTED((seen = ck_ec_value(b)), (n) & INT32_MAX);) ck_ec_wait(b, &ec_single, seen, NULL)
+#define AWAIT(b, n) \
+    for (uint32_t seen; !BENCH_POSTED((seen = ck_ec_value(b)), (n)&INT32_MAX);) ck_ec_wait(b, &ec_single, seen, NULL)
 #include "../loops/park.h"
 #endif
 
@@ -132,13 +135,13 @@ static bool ck_channel_open(ck_channel *c, uint32_t capacity)
 #define CHANNEL    ck_channel
 #define OPEN(c, n) (MESSAGE_SIZE == 8 && ck_channel_open(c, n))
 #define CLOSE(c)   free((c)->buffer)
-#define SEND(c, m)                                                                                                  \
+#define SEND(c, m) \
     while (!ck_ring_enqueue_spsc(&(c)->ring, (c)->buffer, (void *)(uintptr_t)(m).value)) cc_pause()
-#define RECEIVE(c, m)                                                                                               \
-    do {                                                                                                            \
-        void *pointer;                                                                                              \
-        while (!ck_ring_dequeue_spsc(&(c)->ring, (c)->buffer, &pointer)) cc_pause();                                \
-        (m).value = (uintptr_t)pointer;                                                                             \
+#define RECEIVE(c, m)                                                                \
+    do {                                                                             \
+        void *pointer;                                                               \
+        while (!ck_ring_dequeue_spsc(&(c)->ring, (c)->buffer, &pointer)) cc_pause(); \
+        (m).value = (uintptr_t)pointer;                                              \
     } while (0)
 #include "../loops/channel.h"
 
@@ -149,21 +152,26 @@ static bool ck_channel_open(ck_channel *c, uint32_t capacity)
 #define CHANNEL    ck_channel
 #define OPEN(c, n) (MESSAGE_SIZE == 8 && ck_channel_open(c, n))
 #define CLOSE(c)   free((c)->buffer)
-#define SEND(c, m)                                                                                                  \
+#define SEND(c, m) \
     while (!ck_ring_enqueue_mpmc(&(c)->ring, (c)->buffer, (void *)(uintptr_t)(m).value)) cc_pause()
-#define RECEIVE(c, m)                                                                                               \
-    do {                                                                                                            \
-        void *pointer;                                                                                              \
-        while (!ck_ring_dequeue_mpmc(&(c)->ring, (c)->buffer, &pointer)) cc_pause();                                \
-        (m).value = (uintptr_t)pointer;                                                                             \
+#define RECEIVE(c, m)                                                                \
+    do {                                                                             \
+        void *pointer;                                                               \
+        while (!ck_ring_dequeue_mpmc(&(c)->ring, (c)->buffer, &pointer)) cc_pause(); \
+        (m).value = (uintptr_t)pointer;                                              \
     } while (0)
 #include "../loops/channel.h"
 
 static const bench_subject *const subjects[] = {
-    &ck_eb, &ck_fas, &ck_fas_eb, &ck_mcs,
+    &ck_eb,
+    &ck_fas,
+    &ck_fas_eb,
+    &ck_mcs,
 #if defined(CK_F_EC_SP)
     &ck_event,
 #endif
-    BENCH_SIZES(ck_spsc), BENCH_SIZES(ck_mpmc), NULL,
+    BENCH_SIZES(ck_spsc),
+    BENCH_SIZES(ck_mpmc),
+    NULL,
 };
 const bench_peer bench_peer_ck = { "ck", PEER_VERSION, subjects };

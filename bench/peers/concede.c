@@ -14,11 +14,13 @@
 
 /* ---- cas ----------------------------------------------------------------------------------------------------------- */
 
-#define SUBJECT    concede_kept
-#define NAME       "concede kept"
-#define USES       "cc_backoff_init_ns(500, 2000), kept by the thread; cc_backoff_ease after a success that had to wait"
-#define FLAGS      (BENCH_OURS | BENCH_BASELINE)
-#define CAS_LOCAL  cc_backoff_t backoff; cc_backoff_init_ns(&backoff, 500, 2000);
+#define SUBJECT concede_kept
+#define NAME    "concede kept"
+#define USES    "cc_backoff_init_ns(500, 2000), kept by the thread; cc_backoff_ease after a success that had to wait"
+#define FLAGS   (BENCH_OURS | BENCH_BASELINE)
+#define CAS_LOCAL         \
+    cc_backoff_t backoff; \
+    cc_backoff_init_ns(&backoff, 500, 2000);
 #define CAS_FAILED cc_backoff(&backoff);
 #define CAS_DONE   cc_backoff_ease(&backoff);
 #include "../loops/cas.h"
@@ -37,16 +39,20 @@ static void *nothing_create(const bench_setting *setting)
     return bench_alloc(1);
 }
 
-#define STEP(n)                                                                                              \
-    static void spin_step_##n(bench_thread *t)                                                               \
-    {                                                                                                        \
-        cc_backoff_t backoff = { UINT32_C(1) << n, UINT32_C(1) << n, UINT32_C(1) << n, 1, 4 };                \
-        uint64_t ops = 0;                                                                                    \
-        for (; !bench_stopped(t); ops++) cc_backoff_spin(&backoff);                                          \
-        t->ops = ops;                                                                                        \
-    }                                                                                                        \
-    static const bench_subject step_##n = { BENCH_CAS, BENCH_OURS, "step " #n,                                \
-                                            "cc_backoff_spin() of 2^" #n " pauses", nothing_create, free,     \
+#define STEP(n)                                                                                \
+    static void spin_step_##n(bench_thread *t)                                                 \
+    {                                                                                          \
+        cc_backoff_t backoff = { UINT32_C(1) << n, UINT32_C(1) << n, UINT32_C(1) << n, 1, 4 }; \
+        uint64_t ops = 0;                                                                      \
+        for (; !bench_stopped(t); ops++) cc_backoff_spin(&backoff);                            \
+        t->ops = ops;                                                                          \
+    }                                                                                          \
+    static const bench_subject step_##n = { BENCH_CAS,                                         \
+                                            BENCH_OURS,                                        \
+                                            "step " #n,                                        \
+                                            "cc_backoff_spin() of 2^" #n " pauses",            \
+                                            nothing_create,                                    \
+                                            free,                                              \
                                             { NULL, spin_step_##n, NULL, NULL } };
 STEP(0)
 STEP(1)
@@ -77,24 +83,41 @@ static void yield_alone(bench_thread *t)
 
 static void yield_to_yielder(bench_thread *t)
 {
-    if (t->index == 0) yield_measured(t);
+    if (t->index == 0)
+        yield_measured(t);
     else
         while (!bench_stopped(t)) sched_yield();
 }
 
 static void yield_to_busy(bench_thread *t)
 {
-    if (t->index == 0) yield_measured(t);
+    if (t->index == 0)
+        yield_measured(t);
     else
         while (!bench_stopped(t)) bench_work(10);
 }
 
-static const bench_subject alone = { BENCH_CAS, 0, "yield alone", "sched_yield() with nobody else to run",
-                                     nothing_create, free, { NULL, NULL, yield_alone, NULL } };
-static const bench_subject yielder = { BENCH_CAS, 0, "yield, a yielder beside", "against another thread that yields",
-                                       nothing_create, free, { NULL, NULL, yield_to_yielder, NULL } };
-static const bench_subject busy = { BENCH_CAS, 0, "yield, a busy thread", "against another thread that works",
-                                    nothing_create, free, { NULL, NULL, yield_to_busy, NULL } };
+static const bench_subject alone = { BENCH_CAS,
+                                     0,
+                                     "yield alone",
+                                     "sched_yield() with nobody else to run",
+                                     nothing_create,
+                                     free,
+                                     { NULL, NULL, yield_alone, NULL } };
+static const bench_subject yielder = { BENCH_CAS,
+                                       0,
+                                       "yield, a yielder beside",
+                                       "against another thread that yields",
+                                       nothing_create,
+                                       free,
+                                       { NULL, NULL, yield_to_yielder, NULL } };
+static const bench_subject busy = { BENCH_CAS,
+                                    0,
+                                    "yield, a busy thread",
+                                    "against another thread that works",
+                                    nothing_create,
+                                    free,
+                                    { NULL, NULL, yield_to_busy, NULL } };
 
 /* ---- lock ---------------------------------------------------------------------------------------------------------- */
 
@@ -128,10 +151,10 @@ typedef struct parker_box {
 #define USES     "cc_parker_unpark, cc_parker_park"
 #define FLAGS    (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP)
 #define POST_BOX parker_box
-#define POST(b, n)                        \
-    do {                                  \
+#define POST(b, n)                         \
+    do {                                   \
         cc_store_release(&(b)->number, n); \
-        cc_parker_unpark(&(b)->parker);   \
+        cc_parker_unpark(&(b)->parker);    \
     } while (0)
 #define AWAIT(b, n) \
     while (!BENCH_POSTED(cc_load_acquire(&(b)->number), n)) cc_parker_park(&(b)->parker)
@@ -148,29 +171,29 @@ static inline void post_event(event_box *b, uint32_t n)
     cc_event_notify_one(&b->event);
 }
 
-#define SUBJECT  concede_await
-#define NAME     "concede await"
-#define USES     "cc_event_notify_one, CC_EVENT_AWAIT, which spins before it sleeps"
-#define FLAGS    (BENCH_OURS | BENCH_CAN_SLEEP | BENCH_SPINS)
-#define POST_BOX event_box
-#define POST(b, n) post_event(b, n)
+#define SUBJECT     concede_await
+#define NAME        "concede await"
+#define USES        "cc_event_notify_one, CC_EVENT_AWAIT, which spins before it sleeps"
+#define FLAGS       (BENCH_OURS | BENCH_CAN_SLEEP | BENCH_SPINS)
+#define POST_BOX    event_box
+#define POST(b, n)  post_event(b, n)
 #define AWAIT(b, n) CC_EVENT_AWAIT(&(b)->event, BENCH_POSTED(cc_load_acquire(&(b)->number), n))
 #include "../loops/park.h"
 
-#define SUBJECT  concede_event
-#define NAME     "concede event"
-#define USES     "cc_event_notify_one; cc_event_listen and cc_event_wait at once, without spinning"
-#define FLAGS    (BENCH_OURS | BENCH_CAN_SLEEP)
-#define POST_BOX event_box
+#define SUBJECT    concede_event
+#define NAME       "concede event"
+#define USES       "cc_event_notify_one; cc_event_listen and cc_event_wait at once, without spinning"
+#define FLAGS      (BENCH_OURS | BENCH_CAN_SLEEP)
+#define POST_BOX   event_box
 #define POST(b, n) post_event(b, n)
-#define AWAIT(b, n)                                                     \
-    while (!BENCH_POSTED(cc_load_acquire(&(b)->number), n)) {           \
-        uint32_t key = cc_event_listen(&(b)->event);                    \
-        if (BENCH_POSTED(cc_load_acquire(&(b)->number), n)) {           \
-            cc_event_cancel(&(b)->event);                               \
-            break;                                                      \
-        }                                                               \
-        cc_event_wait(&(b)->event, key);                                \
+#define AWAIT(b, n)                                           \
+    while (!BENCH_POSTED(cc_load_acquire(&(b)->number), n)) { \
+        uint32_t key = cc_event_listen(&(b)->event);          \
+        if (BENCH_POSTED(cc_load_acquire(&(b)->number), n)) { \
+            cc_event_cancel(&(b)->event);                     \
+            break;                                            \
+        }                                                     \
+        cc_event_wait(&(b)->event, key);                      \
     }
 #include "../loops/park.h"
 
@@ -186,18 +209,18 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
     return cc_channel_create(channel, &options) == 0;
 }
 
-#define TYPED(verb)      BENCH_NAME(BENCH_NAME(typed, MESSAGE_SIZE), verb)
-#define SUBJECT          concede_spsc
-#define NAME             "concede spsc"
-#define USES             "CC_CHANNEL_TYPED send and recv (bursts: send_many, recv_many), CC_CHANNEL_SPSC"
-#define FLAGS            (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP | BENCH_ONE_TO_ONE)
-#define CHANNEL          cc_channel_t *
-#define OPEN(c, n)       open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_SPSC)
-#define CLOSE(c)         cc_channel_destroy(*(c))
-#define SEND_LOCAL(c)    cc_channel_t *to = *(c);
-#define RECEIVE_LOCAL(c) cc_channel_t *from = *(c);
-#define SEND(c, m)       (void)TYPED(send)(to, m)
-#define RECEIVE(c, m)    (void)TYPED(recv)(from, &(m))
+#define TYPED(verb)            BENCH_NAME(BENCH_NAME(typed, MESSAGE_SIZE), verb)
+#define SUBJECT                concede_spsc
+#define NAME                   "concede spsc"
+#define USES                   "CC_CHANNEL_TYPED send and recv (bursts: send_many, recv_many), CC_CHANNEL_SPSC"
+#define FLAGS                  (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP | BENCH_ONE_TO_ONE)
+#define CHANNEL                cc_channel_t *
+#define OPEN(c, n)             open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_SPSC)
+#define CLOSE(c)               cc_channel_destroy(*(c))
+#define SEND_LOCAL(c)          cc_channel_t *to = *(c);
+#define RECEIVE_LOCAL(c)       cc_channel_t *from = *(c);
+#define SEND(c, m)             (void)TYPED(send)(to, m)
+#define RECEIVE(c, m)          (void)TYPED(recv)(from, &(m))
 #define SEND_MANY(c, ms, n)    TYPED(send_many)(to, ms, n)
 #define RECEIVE_MANY(c, ms, n) TYPED(recv_many)(from, ms, n)
 #include "../loops/channel.h"
@@ -217,28 +240,46 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
 #define STREAM_AS_BURST
 #include "../loops/channel.h"
 
-#define SUBJECT          concede_mpmc
-#define NAME             "concede mpmc"
-#define USES             "CC_CHANNEL_TYPED send and recv (bursts: send_many, recv_many), CC_CHANNEL_MPMC"
-#define FLAGS            (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP)
-#define CHANNEL          cc_channel_t *
-#define OPEN(c, n)       open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_MPMC)
-#define CLOSE(c)         cc_channel_destroy(*(c))
-#define SEND_LOCAL(c)    cc_channel_t *to = *(c);
-#define RECEIVE_LOCAL(c) cc_channel_t *from = *(c);
-#define SEND(c, m)       (void)TYPED(send)(to, m)
-#define RECEIVE(c, m)    (void)TYPED(recv)(from, &(m))
+#define SUBJECT                concede_mpmc
+#define NAME                   "concede mpmc"
+#define USES                   "CC_CHANNEL_TYPED send and recv (bursts: send_many, recv_many), CC_CHANNEL_MPMC"
+#define FLAGS                  (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP)
+#define CHANNEL                cc_channel_t *
+#define OPEN(c, n)             open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_MPMC)
+#define CLOSE(c)               cc_channel_destroy(*(c))
+#define SEND_LOCAL(c)          cc_channel_t *to = *(c);
+#define RECEIVE_LOCAL(c)       cc_channel_t *from = *(c);
+#define SEND(c, m)             (void)TYPED(send)(to, m)
+#define RECEIVE(c, m)          (void)TYPED(recv)(from, &(m))
 #define SEND_MANY(c, ms, n)    TYPED(send_many)(to, ms, n)
 #define RECEIVE_MANY(c, ms, n) TYPED(recv_many)(from, ms, n)
 #include "../loops/channel.h"
 
 static const bench_subject *const subjects[] = {
-    &concede_kept, &concede_fresh,
-    &step_0, &step_1, &step_2, &step_3, &step_4, &step_5, &step_6, &step_7, &step_8, &step_9, &step_10,
-    &alone, &yielder, &busy,
-    &concede_lock, &concede_lock_spin,
-    &concede_parker, &concede_event, &concede_await,
-    BENCH_SIZES(concede_spsc), BENCH_SIZES(concede_single), BENCH_SIZES(concede_mpmc),
+    &concede_kept,
+    &concede_fresh,
+    &step_0,
+    &step_1,
+    &step_2,
+    &step_3,
+    &step_4,
+    &step_5,
+    &step_6,
+    &step_7,
+    &step_8,
+    &step_9,
+    &step_10,
+    &alone,
+    &yielder,
+    &busy,
+    &concede_lock,
+    &concede_lock_spin,
+    &concede_parker,
+    &concede_event,
+    &concede_await,
+    BENCH_SIZES(concede_spsc),
+    BENCH_SIZES(concede_single),
+    BENCH_SIZES(concede_mpmc),
     NULL,
 };
 const bench_peer bench_peer_concede = { "concede", CC_VERSION_STRING, subjects };

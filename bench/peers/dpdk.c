@@ -23,28 +23,32 @@ static struct rte_ring *ring_open(uint32_t capacity, uint32_t size, unsigned fla
 
 typedef struct rte_ring *ring_pointer;
 
-#define SUBJECT       rte_spsc
-#define NAME          "rte_ring spsc"
-#define USES          "rte_ring_sp_enqueue_elem, rte_ring_sc_dequeue_elem and their burst forms; spins with pauses"
-#define FLAGS         BENCH_ONE_TO_ONE
-#define CHANNEL       ring_pointer
-#define OPEN(c, n)    ((*(c) = ring_open(n, MESSAGE_SIZE, RING_F_SP_ENQ | RING_F_SC_DEQ)) != NULL)
-#define CLOSE(c)      free(*(c))
-#define SEND(c, m)    while (rte_ring_sp_enqueue_elem(*(c), &(m), MESSAGE_SIZE) != 0) cc_pause()
-#define RECEIVE(c, m) while (rte_ring_sc_dequeue_elem(*(c), &(m), MESSAGE_SIZE) != 0) cc_pause()
+#define SUBJECT    rte_spsc
+#define NAME       "rte_ring spsc"
+#define USES       "rte_ring_sp_enqueue_elem, rte_ring_sc_dequeue_elem and their burst forms; spins with pauses"
+#define FLAGS      BENCH_ONE_TO_ONE
+#define CHANNEL    ring_pointer
+#define OPEN(c, n) ((*(c) = ring_open(n, MESSAGE_SIZE, RING_F_SP_ENQ | RING_F_SC_DEQ)) != NULL)
+#define CLOSE(c)   free(*(c))
+#define SEND(c, m) \
+    while (rte_ring_sp_enqueue_elem(*(c), &(m), MESSAGE_SIZE) != 0) cc_pause()
+#define RECEIVE(c, m) \
+    while (rte_ring_sc_dequeue_elem(*(c), &(m), MESSAGE_SIZE) != 0) cc_pause()
 #define SEND_MANY(c, ms, n)    rte_ring_sp_enqueue_burst_elem(*(c), ms, MESSAGE_SIZE, (unsigned)(n), NULL)
 #define RECEIVE_MANY(c, ms, n) rte_ring_sc_dequeue_burst_elem(*(c), ms, MESSAGE_SIZE, (unsigned)(n), NULL)
 #include "../loops/channel.h"
 
-#define SUBJECT       rte_mpmc
-#define NAME          "rte_ring mpmc"
-#define USES          "rte_ring_mp_enqueue_elem, rte_ring_mc_dequeue_elem and their burst forms; spins with pauses"
-#define FLAGS         BENCH_NO_OVERLOAD
-#define CHANNEL       ring_pointer
-#define OPEN(c, n)    ((*(c) = ring_open(n, MESSAGE_SIZE, 0)) != NULL)
-#define CLOSE(c)      free(*(c))
-#define SEND(c, m)    while (rte_ring_mp_enqueue_elem(*(c), &(m), MESSAGE_SIZE) != 0) cc_pause()
-#define RECEIVE(c, m) while (rte_ring_mc_dequeue_elem(*(c), &(m), MESSAGE_SIZE) != 0) cc_pause()
+#define SUBJECT    rte_mpmc
+#define NAME       "rte_ring mpmc"
+#define USES       "rte_ring_mp_enqueue_elem, rte_ring_mc_dequeue_elem and their burst forms; spins with pauses"
+#define FLAGS      BENCH_NO_OVERLOAD
+#define CHANNEL    ring_pointer
+#define OPEN(c, n) ((*(c) = ring_open(n, MESSAGE_SIZE, 0)) != NULL)
+#define CLOSE(c)   free(*(c))
+#define SEND(c, m) \
+    while (rte_ring_mp_enqueue_elem(*(c), &(m), MESSAGE_SIZE) != 0) cc_pause()
+#define RECEIVE(c, m) \
+    while (rte_ring_mc_dequeue_elem(*(c), &(m), MESSAGE_SIZE) != 0) cc_pause()
 #define SEND_MANY(c, ms, n)    rte_ring_mp_enqueue_burst_elem(*(c), ms, MESSAGE_SIZE, (unsigned)(n), NULL)
 #define RECEIVE_MANY(c, ms, n) rte_ring_mc_dequeue_burst_elem(*(c), ms, MESSAGE_SIZE, (unsigned)(n), NULL)
 #include "../loops/channel.h"

@@ -83,18 +83,18 @@ static void condvar_destroy(condvar_box *box)
 #define POST_BOX        condvar_box
 #define POST_INIT(b)    condvar_init(b)
 #define POST_DESTROY(b) condvar_destroy(b)
-#define POST(b, n)                              \
-    do {                                        \
-        pthread_mutex_lock(&(b)->mutex);        \
-        (b)->number = n;                        \
-        pthread_mutex_unlock(&(b)->mutex);      \
-        pthread_cond_signal(&(b)->changed);     \
+#define POST(b, n)                          \
+    do {                                    \
+        pthread_mutex_lock(&(b)->mutex);    \
+        (b)->number = n;                    \
+        pthread_mutex_unlock(&(b)->mutex);  \
+        pthread_cond_signal(&(b)->changed); \
     } while (0)
-#define AWAIT(b, n)                                                                                \
-    do {                                                                                           \
-        pthread_mutex_lock(&(b)->mutex);                                                           \
-        while (!BENCH_POSTED((b)->number, n)) pthread_cond_wait(&(b)->changed, &(b)->mutex);       \
-        pthread_mutex_unlock(&(b)->mutex);                                                         \
+#define AWAIT(b, n)                                                                          \
+    do {                                                                                     \
+        pthread_mutex_lock(&(b)->mutex);                                                     \
+        while (!BENCH_POSTED((b)->number, n)) pthread_cond_wait(&(b)->changed, &(b)->mutex); \
+        pthread_mutex_unlock(&(b)->mutex);                                                   \
     } while (0)
 #include "../loops/park.h"
 
@@ -180,15 +180,17 @@ static bool pipe_receive(const pipe_pair *p, void *message, size_t size)
     return read(p->ends[0], message, size) == (ssize_t)size;
 }
 
-#define SUBJECT       pipe_channel
-#define NAME          "pipe"
-#define USES          "write and read of one message"
-#define FLAGS         BENCH_CAN_SLEEP
-#define CHANNEL       pipe_pair
-#define OPEN(c, n)    ((void)(n), pipe((c)->ends) == 0)
-#define CLOSE(c)      (close((c)->ends[0]), close((c)->ends[1]))
-#define SEND(c, m)    while (!pipe_send(c, &(m), sizeof(m))) {}
-#define RECEIVE(c, m) while (!pipe_receive(c, &(m), sizeof(m))) {}
+#define SUBJECT    pipe_channel
+#define NAME       "pipe"
+#define USES       "write and read of one message"
+#define FLAGS      BENCH_CAN_SLEEP
+#define CHANNEL    pipe_pair
+#define OPEN(c, n) ((void)(n), pipe((c)->ends) == 0)
+#define CLOSE(c)   (close((c)->ends[0]), close((c)->ends[1]))
+#define SEND(c, m) \
+    while (!pipe_send(c, &(m), sizeof(m))) {}
+#define RECEIVE(c, m) \
+    while (!pipe_receive(c, &(m), sizeof(m))) {}
 #include "../loops/channel.h"
 
 static const bench_subject *const subjects[] = {
@@ -196,6 +198,10 @@ static const bench_subject *const subjects[] = {
 #if defined(PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP)
     &pthread_mutex_adaptive,
 #endif
-    &spinlock, &condvar_number, BENCH_SIZES(condvar_ring), BENCH_SIZES(pipe_channel), NULL,
+    &spinlock,
+    &condvar_number,
+    BENCH_SIZES(condvar_ring),
+    BENCH_SIZES(pipe_channel),
+    NULL,
 };
 const bench_peer bench_peer_libc = { "libc", "", subjects };

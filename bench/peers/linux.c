@@ -30,7 +30,7 @@ static inline void futex_wake(uint32_t *word)
         cc_store_release(b, n); \
         futex_wake(b);          \
     } while (0)
-#define AWAIT(b, n)                                                                                   \
+#define AWAIT(b, n) \
     for (uint32_t seen; !BENCH_POSTED(seen = cc_load_acquire(b), n);) futex_wait(b, seen)
 #include "../loops/park.h"
 
@@ -49,17 +49,17 @@ typedef struct futex_slot {
 #define CLOSE(c)         ((void)(c))
 #define SEND_LOCAL(c)    uint32_t sent = 0;
 #define RECEIVE_LOCAL(c) uint32_t received = 0;
-#define SEND(c, m)                                   \
-    do {                                             \
-        cc_store_relaxed(&(c)->value, (m).value);    \
-        cc_store_release(&(c)->number, ++sent);      \
-        futex_wake(&(c)->number);                    \
+#define SEND(c, m)                                \
+    do {                                          \
+        cc_store_relaxed(&(c)->value, (m).value); \
+        cc_store_release(&(c)->number, ++sent);   \
+        futex_wake(&(c)->number);                 \
     } while (0)
-#define RECEIVE(c, m)                                                                                       \
-    do {                                                                                                    \
-        while (cc_load_acquire(&(c)->number) == received) futex_wait(&(c)->number, received);               \
-        received = cc_load_acquire(&(c)->number);                                                           \
-        (m).value = cc_load_relaxed(&(c)->value);                                                           \
+#define RECEIVE(c, m)                                                                         \
+    do {                                                                                      \
+        while (cc_load_acquire(&(c)->number) == received) futex_wait(&(c)->number, received); \
+        received = cc_load_acquire(&(c)->number);                                             \
+        (m).value = cc_load_relaxed(&(c)->value);                                             \
     } while (0)
 #define ONE_SLOT
 #include "../loops/channel.h"
@@ -96,6 +96,9 @@ static inline uint64_t eventfd_receive(eventfd_slot *slot)
 #include "../loops/channel.h"
 
 static const bench_subject *const subjects[] = {
-    &bare_futex, BENCH_SIZES(futex_channel), BENCH_SIZES(eventfd_channel), NULL,
+    &bare_futex,
+    BENCH_SIZES(futex_channel),
+    BENCH_SIZES(eventfd_channel),
+    NULL,
 };
 const bench_peer bench_peer_linux = { "linux", "", subjects };

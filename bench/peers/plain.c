@@ -28,7 +28,7 @@
 #define USES    "an exchange; while it is taken, reads and pauses"
 #define FLAGS   0
 #define LOCK    uint32_t
-#define ACQUIRE(l) \
+#define ACQUIRE(l)                    \
     while (cc_exchange_acquire(l, 1)) \
         while (cc_load_relaxed(l)) cc_pause()
 #define RELEASE(l) cc_store_release(l, 0)
@@ -36,13 +36,14 @@
 
 /* ---- park ---------------------------------------------------------------------------------------------------------- */
 
-#define SUBJECT     spin_pausing
-#define NAME        "spin"
-#define USES        "a store; reads and pauses until it is there"
-#define FLAGS       BENCH_SPINS
-#define POST_BOX    uint32_t
-#define POST(b, n)  cc_store_release(b, n)
-#define AWAIT(b, n) while (!BENCH_POSTED(cc_load_acquire(b), n)) cc_pause()
+#define SUBJECT    spin_pausing
+#define NAME       "spin"
+#define USES       "a store; reads and pauses until it is there"
+#define FLAGS      BENCH_SPINS
+#define POST_BOX   uint32_t
+#define POST(b, n) cc_store_release(b, n)
+#define AWAIT(b, n) \
+    while (!BENCH_POSTED(cc_load_acquire(b), n)) cc_pause()
 #include "../loops/park.h"
 
 /* ---- channel ------------------------------------------------------------------------------------------------------- */
@@ -51,21 +52,21 @@
 typedef struct line_8 {
     uint64_t value;
 } line_8;
-#define SUBJECT       bounced_line
-#define NAME          "one bounced line"
-#define USES          "the floor: a word on a line of its own each way; spins without a pause"
-#define FLAGS         BENCH_ONE_TO_ONE
-#define CHANNEL       line_8
-#define OPEN(c, n)    ((void)(c), (void)(n), MESSAGE_SIZE == 8)
-#define CLOSE(c)      ((void)(c))
+#define SUBJECT    bounced_line
+#define NAME       "one bounced line"
+#define USES       "the floor: a word on a line of its own each way; spins without a pause"
+#define FLAGS      BENCH_ONE_TO_ONE
+#define CHANNEL    line_8
+#define OPEN(c, n) ((void)(c), (void)(n), MESSAGE_SIZE == 8)
+#define CLOSE(c)   ((void)(c))
 #define PINGPONG_ONLY
-#define SEND(c, m)    cc_store_release(&(c)->value, (m).value + 1)
-#define RECEIVE(c, m)                                                     \
-    do {                                                                  \
-        uint64_t seen;                                                    \
+#define SEND(c, m) cc_store_release(&(c)->value, (m).value + 1)
+#define RECEIVE(c, m)                                                         \
+    do {                                                                      \
+        uint64_t seen;                                                        \
         while ((seen = cc_load_acquire(&(c)->value)) == 0 || seen == last) {} \
-        last = seen;                                                      \
-        (m).value = seen - 1;                                             \
+        last = seen;                                                          \
+        (m).value = seen - 1;                                                 \
     } while (0)
 #define RECEIVE_LOCAL(c) uint64_t last = 0;
 #include "../loops/channel.h"

@@ -7,24 +7,24 @@
 #include <oneapi/tbb/mutex.h>
 #include <tbb/spin_mutex.h>
 
-#define SUBJECT         tbb_spin
-#define NAME            "tbb::spin_mutex"
-#define USES            "lock, unlock; it yields once it has spun for a while"
-#define FLAGS           0
-#define LOCK            tbb::spin_mutex
-#define LOCK_INIT(l)    new (l) tbb::spin_mutex()
-#define ACQUIRE(l)      (l)->lock()
-#define RELEASE(l)      (l)->unlock()
+#define SUBJECT      tbb_spin
+#define NAME         "tbb::spin_mutex"
+#define USES         "lock, unlock; it yields once it has spun for a while"
+#define FLAGS        0
+#define LOCK         tbb::spin_mutex
+#define LOCK_INIT(l) new (l) tbb::spin_mutex()
+#define ACQUIRE(l)   (l)->lock()
+#define RELEASE(l)   (l)->unlock()
 #include "../loops/lock.h"
 
-#define SUBJECT         tbb_mutex
-#define NAME            "tbb::mutex"
-#define USES            "lock, unlock"
-#define FLAGS           BENCH_CAN_SLEEP
-#define LOCK            tbb::mutex
-#define LOCK_INIT(l)    new (l) tbb::mutex()
-#define ACQUIRE(l)      (l)->lock()
-#define RELEASE(l)      (l)->unlock()
+#define SUBJECT      tbb_mutex
+#define NAME         "tbb::mutex"
+#define USES         "lock, unlock"
+#define FLAGS        BENCH_CAN_SLEEP
+#define LOCK         tbb::mutex
+#define LOCK_INIT(l) new (l) tbb::mutex()
+#define ACQUIRE(l)   (l)->lock()
+#define RELEASE(l)   (l)->unlock()
 #include "../loops/lock.h"
 
 template <class Message> static bool bounded_open(tbb::concurrent_bounded_queue<Message> *queue, uint32_t capacity)

@@ -14,8 +14,8 @@
 #include <concede/compiler.h>
 
 #if defined(__x86_64__)
-#define CC_ARCH_X86_64 1
-#define CC_CACHE_LINE  128
+#define CC_ARCH_X86_64   1
+#define CC_CACHE_LINE    128
 #define CC_ARCH_PAUSE_() __asm__ __volatile__("pause" ::: "memory")
 /* A locked no-op on the stack, just below the pointer so that no return address depends on it: about 3 ns where mfence
  * takes 21 (AMD Zen 4), and all that store-load order on write-back memory needs. */
@@ -24,8 +24,8 @@
 #define CC_ARCH_PREFETCH_WRITE_(p) __asm__ __volatile__("prefetchw %0" ::"m"(*(const char *)(p)))
 
 #elif defined(__i386__)
-#define CC_ARCH_X86 1
-#define CC_CACHE_LINE 64
+#define CC_ARCH_X86      1
+#define CC_CACHE_LINE    64
 #define CC_ARCH_PAUSE_() __asm__ __volatile__("pause" ::: "memory")
 #define CC_ARCH_FENCE_() __asm__ __volatile__("lock; orl $0,-4(%%esp)" ::: "memory", "cc")
 
@@ -40,18 +40,18 @@
 #elif defined(CC_FREESTANDING) || !defined(__ELF__)
 #define CC_ARCH_PAUSE_() __asm__ __volatile__("isb" ::: "memory")
 #else
-#define CC_ARCH_PAUSE_()                                                                  \
-    do {                                                                                 \
+#define CC_ARCH_PAUSE_()                                                                   \
+    do {                                                                                   \
         if (&cc_pause_sb_ != NULL && cc_load_relaxed(&cc_pause_sb_)) /* relaxed: a hint */ \
-            __asm__ __volatile__(".inst 0xd50330ff" ::: "memory");                       \
-        else                                                                             \
-            __asm__ __volatile__("isb" ::: "memory");                                    \
+            __asm__ __volatile__(".inst 0xd50330ff" ::: "memory");                         \
+        else                                                                               \
+            __asm__ __volatile__("isb" ::: "memory");                                      \
     } while (0)
 #endif
 #define CC_ARCH_FENCE_() __asm__ __volatile__("dmb ish" ::: "memory")
 
 #elif defined(__arm__)
-#define CC_ARCH_ARM 1
+#define CC_ARCH_ARM   1
 #define CC_CACHE_LINE 64
 #if __ARM_ARCH >= 7
 #define CC_ARCH_PAUSE_() __asm__ __volatile__("yield" ::: "memory")
@@ -60,8 +60,8 @@
 #endif
 
 #elif defined(__riscv)
-#define CC_ARCH_RISCV 1
-#define CC_CACHE_LINE 64
+#define CC_ARCH_RISCV    1
+#define CC_CACHE_LINE    64
 /* `pause` of Zihintpause, as its encoding: a fence that orders nothing, so a core without the extension ignores it. */
 #define CC_ARCH_PAUSE_() __asm__ __volatile__(".4byte 0x0100000f" ::: "memory")
 
@@ -76,13 +76,13 @@
 #define CC_ARCH_PAUSE_() __asm__ __volatile__("or 1,1,1; or 2,2,2" ::: "memory")
 
 #elif defined(__s390x__)
-#define CC_ARCH_S390X 1
-#define CC_CACHE_LINE 256
+#define CC_ARCH_S390X    1
+#define CC_CACHE_LINE    256
 #define CC_ARCH_PAUSE_() CC_COMPILER_BARRIER_()
 
 #else
-#define CC_ARCH_OTHER 1
-#define CC_CACHE_LINE 64
+#define CC_ARCH_OTHER    1
+#define CC_CACHE_LINE    64
 #define CC_ARCH_PAUSE_() CC_COMPILER_BARRIER_()
 #endif
 

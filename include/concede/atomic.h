@@ -25,12 +25,13 @@
 #include "model_atomic.h"
 #else
 /* A copy to or from memory that other threads use too, which atomics around it keep apart. */
-#define cc_atomic_copy_(to, from, bytes)     ((void)__builtin_memcpy((to), (from), (bytes)))
-#define cc_atomic_load_(p, order)            __atomic_load_n((p), __ATOMIC_##order)
-#define cc_atomic_store_(p, v, order)        __atomic_store_n((p), (v), __ATOMIC_##order)
-#define cc_atomic_exchange_(p, v, order)     __atomic_exchange_n((p), (v), __ATOMIC_##order)
-#define cc_atomic_cas_(p, e, v, weak, order) __atomic_compare_exchange_n((p), (e), (v), weak, __ATOMIC_##order, __ATOMIC_RELAXED)
-#define cc_atomic_fetch_(op, p, v, order)    __atomic_fetch_##op((p), (v), __ATOMIC_##order)
+#define cc_atomic_copy_(to, from, bytes) ((void)__builtin_memcpy((to), (from), (bytes)))
+#define cc_atomic_load_(p, order)        __atomic_load_n((p), __ATOMIC_##order)
+#define cc_atomic_store_(p, v, order)    __atomic_store_n((p), (v), __ATOMIC_##order)
+#define cc_atomic_exchange_(p, v, order) __atomic_exchange_n((p), (v), __ATOMIC_##order)
+#define cc_atomic_cas_(p, e, v, weak, order) \
+    __atomic_compare_exchange_n((p), (e), (v), weak, __ATOMIC_##order, __ATOMIC_RELAXED)
+#define cc_atomic_fetch_(op, p, v, order) __atomic_fetch_##op((p), (v), __ATOMIC_##order)
 #if defined(CC_ARCH_FENCE_)
 #define cc_atomic_fence_full_() CC_ARCH_FENCE_()
 #else

@@ -51,14 +51,18 @@ typedef struct cc_backoff {
     uint32_t yield_limit; /* yields after which waiting on is no longer worth it */
 } cc_backoff_t;
 
+/* clang-format off */
 #define CC_BACKOFF_INIT { 1, 1, 1024, 0, 4 } /* for a CAS loop */
-#define CC_SNOOZE_INIT  { 1, 1, 64, 0, 4 }   /* for a wait: the step form's defaults */
+#define CC_SNOOZE_INIT { 1, 1, 64, 0, 4 } /* for a wait: the step form's defaults */
+/* clang-format on */
 
 typedef struct cc_backoff_options {
     uint32_t spin_limit, yield_limit; /* in steps */
 } cc_backoff_options_t;
 
+/* clang-format off */
 #define CC_BACKOFF_OPTIONS_INIT { 6, 10 }
+/* clang-format on */
 
 #if defined(CC_FREESTANDING)
 /* With no clock to measure by, cc_backoff_init_ns() takes a pause for this long. Define it to what your CPU takes. */

@@ -18,12 +18,16 @@
 #define CC_MAY_SHADOW_END_   _Pragma("GCC diagnostic pop")
 
 #if defined(__cplusplus)
-#define CC_BEGIN_DECLS extern "C" { CC_MAY_SHADOW_BEGIN_
-#define CC_END_DECLS   CC_MAY_SHADOW_END_ }
+#define CC_BEGIN_DECLS \
+    extern "C" {       \
+    CC_MAY_SHADOW_BEGIN_
+#define CC_END_DECLS   \
+    CC_MAY_SHADOW_END_ \
+    }
 #define CC_STATIC_ASSERT_(condition, text) static_assert(condition, text)
 #else
-#define CC_BEGIN_DECLS CC_MAY_SHADOW_BEGIN_
-#define CC_END_DECLS   CC_MAY_SHADOW_END_
+#define CC_BEGIN_DECLS                     CC_MAY_SHADOW_BEGIN_
+#define CC_END_DECLS                       CC_MAY_SHADOW_END_
 #define CC_STATIC_ASSERT_(condition, text) _Static_assert(condition, text)
 #endif
 
@@ -42,13 +46,13 @@
 #else
 #define CC_WEAK_
 #endif
-#define CC_COLD_         __attribute__((noinline, cold))
-#define CC_INLINE_       static inline __attribute__((unused))
-#define CC_TEMPLATE_     static inline __attribute__((always_inline, unused)) /* its arguments are meant to be constants */
-#define CC_FLAT_         __attribute__((always_inline)) /* a call would force its arguments into memory */
-#define CC_LIKELY_(x)    __builtin_expect(!!(x), 1)
-#define CC_UNLIKELY_(x)  __builtin_expect(!!(x), 0)
-#define CC_ALIGNED_(n)   __attribute__((aligned(n)))
+#define CC_COLD_        __attribute__((noinline, cold))
+#define CC_INLINE_      static inline __attribute__((unused))
+#define CC_TEMPLATE_    static inline __attribute__((always_inline, unused)) /* its arguments are meant to be constants */
+#define CC_FLAT_        __attribute__((always_inline)) /* a call would force its arguments into memory */
+#define CC_LIKELY_(x)   __builtin_expect(!!(x), 1)
+#define CC_UNLIKELY_(x) __builtin_expect(!!(x), 0)
+#define CC_ALIGNED_(n)  __attribute__((aligned(n)))
 
 /* Keeps the compiler, and only the compiler, from moving memory accesses across it. */
 #define CC_COMPILER_BARRIER_() __asm__ __volatile__("" ::: "memory")

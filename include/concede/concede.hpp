@@ -21,9 +21,11 @@
 #include <chrono>
 #include <type_traits>
 
-namespace concede {
+namespace concede
+{
 
-namespace detail {
+namespace detail
+{
 
 /* A duration as nanoseconds: none below zero, and one that does not fit is for ever. */
 template <class Rep, class Period> uint64_t nanoseconds(const std::chrono::duration<Rep, Period> &duration) noexcept
@@ -54,7 +56,9 @@ uint64_t nanoseconds_until(const std::chrono::time_point<Clock, Duration> &time)
 class mutex
 {
   public:
-    constexpr mutex() noexcept : lock_ CC_LOCK_INIT {}
+    constexpr mutex() noexcept : lock_ CC_LOCK_INIT
+    {
+    }
     mutex(const mutex &) = delete;
     mutex &operator=(const mutex &) = delete;
 
@@ -104,10 +108,11 @@ template <class T> class channel
     static_assert(std::is_trivially_copyable<T>::value, "messages are copied as bytes");
 
   public:
-    explicit channel(size_t capacity, uint32_t kind = CC_CHANNEL_MPMC, uint32_t snooze_iters = CC_SNOOZE_ADAPTIVE) noexcept
+    explicit channel(size_t capacity, uint32_t kind = CC_CHANNEL_MPMC,
+                     uint32_t snooze_iters = CC_SNOOZE_ADAPTIVE) noexcept
         : channel_(nullptr)
     {
-        cc_channel_options_t options = {capacity, sizeof(T), kind, snooze_iters};
+        cc_channel_options_t options = { capacity, sizeof(T), kind, snooze_iters };
         error_ = cc_channel_create(&channel_, &options);
     }
     ~channel()

@@ -41,7 +41,9 @@ typedef struct cc_parker {
     uint32_t state;
 } cc_parker_t;
 
+/* clang-format off */
 #define CC_PARKER_INIT { 0 }
+/* clang-format on */
 
 enum { CC_PARKER_EMPTY_ = 0, CC_PARKER_TOKEN_ = 1, CC_PARKER_PARKED_ = 2 };
 

@@ -53,8 +53,9 @@ size_t use_typed(cc_channel_t *channel, double **some, const char *const *fixed,
 size_t use_typed(cc_channel_t *channel, double **some, const char *const *fixed, const char **texts)
 {
     double *const same[] = { *some };
-    return pointers_send_many(channel, some, 1) + pointers_send_many(channel, same, 1) + pointers_recv_many(channel, some, 2) +
-           texts_send_many(channel, fixed, 1) + texts_send_many(channel, texts, 1) + texts_recv_many(channel, texts, 2);
+    return pointers_send_many(channel, some, 1) + pointers_send_many(channel, same, 1) +
+           pointers_recv_many(channel, some, 2) + texts_send_many(channel, fixed, 1) +
+           texts_send_many(channel, texts, 1) + texts_recv_many(channel, texts, 2);
 }
 
 bool use(uint32_t *word);
@@ -63,6 +64,7 @@ bool use(uint32_t *word)
     cc_backoff_options_t options = CC_BACKOFF_OPTIONS_INIT;
     cc_backoff_init_options(&backoff, &options);
     CC_EVENT_AWAIT(&event, cc_load_acquire(word) != 0);
-    if (CC_EVENT_AWAIT_UNTIL(&event, CC_EVENT_AWAIT_UNTIL(&event, cc_load_acquire(word) == 2, 1), 2)) return true; /* nested */
+    if (CC_EVENT_AWAIT_UNTIL(&event, CC_EVENT_AWAIT_UNTIL(&event, cc_load_acquire(word) == 2, 1), 2))
+        return true; /* nested */
     return CC_EVENT_AWAIT_UNTIL(&event, cc_load_acquire(word) != 0, CC_FOREVER);
 }

@@ -8,7 +8,7 @@ int main(void)
     cc_event_t event = CC_EVENT_INIT;
     cc_lock_t lock = CC_LOCK_INIT;
     cc_backoff_t backoff = CC_SNOOZE_INIT;
-    cc_channel_options_t options = {4, sizeof(uint64_t), CC_CHANNEL_MPMC, CC_SNOOZE_ADAPTIVE};
+    cc_channel_options_t options = { 4, sizeof(uint64_t), CC_CHANNEL_MPMC, CC_SNOOZE_ADAPTIVE };
     cc_channel_t *channel;
     uint64_t message = 42, received = 0;
     uint32_t word = 0;

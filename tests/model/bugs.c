@@ -151,23 +151,48 @@ static void spin_for_ever(void)
     while (!cc_load_acquire(&lock)) cc_pause();
 }
 
-static void end(void) {}
+static void end(void)
+{
+}
 
 static const model_client_t clients[] = {
-    {.name = "lost_wake_up", .setup = setup, .threads = {send_without_fence, receive_sleeping}, .finish = got_it,
-     .bound = MODEL_UNBOUNDED, .verdict = MODEL_DEADLOCK},
-    {.name = "lost_wake_up_mended", .setup = setup, .threads = {send_with_fence, receive_sleeping}, .finish = got_it,
-     .bound = MODEL_UNBOUNDED, .spurious = 1},
-    {.name = "lost_last_message", .setup = setup, .threads = {send_and_close, receive_until_closed}, .finish = nothing_lost,
-     .bound = MODEL_UNBOUNDED, .verdict = MODEL_ASSERTION},
-    {.name = "lost_last_message_mended", .setup = setup, .threads = {send_and_close, receive_looking_once_more},
-     .finish = nothing_lost, .bound = MODEL_UNBOUNDED},
-    {.name = "freed_lock_touched", .setup = lock_setup, .threads = {lock_user_looks_back, lock_user_looks_back},
-     .bound = MODEL_UNBOUNDED, .verdict = MODEL_FREED},
-    {.name = "freed_lock_touched_mended", .setup = lock_setup, .threads = {lock_user_only_wakes, lock_user_only_wakes},
-     .bound = MODEL_UNBOUNDED},
-    {.name = "spins_for_ever", .setup = lock_setup, .threads = {spin_for_ever, end}, .bound = MODEL_UNBOUNDED,
-     .verdict = MODEL_LIVELOCK},
+    { .name = "lost_wake_up",
+      .setup = setup,
+      .threads = { send_without_fence, receive_sleeping },
+      .finish = got_it,
+      .bound = MODEL_UNBOUNDED,
+      .verdict = MODEL_DEADLOCK },
+    { .name = "lost_wake_up_mended",
+      .setup = setup,
+      .threads = { send_with_fence, receive_sleeping },
+      .finish = got_it,
+      .bound = MODEL_UNBOUNDED,
+      .spurious = 1 },
+    { .name = "lost_last_message",
+      .setup = setup,
+      .threads = { send_and_close, receive_until_closed },
+      .finish = nothing_lost,
+      .bound = MODEL_UNBOUNDED,
+      .verdict = MODEL_ASSERTION },
+    { .name = "lost_last_message_mended",
+      .setup = setup,
+      .threads = { send_and_close, receive_looking_once_more },
+      .finish = nothing_lost,
+      .bound = MODEL_UNBOUNDED },
+    { .name = "freed_lock_touched",
+      .setup = lock_setup,
+      .threads = { lock_user_looks_back, lock_user_looks_back },
+      .bound = MODEL_UNBOUNDED,
+      .verdict = MODEL_FREED },
+    { .name = "freed_lock_touched_mended",
+      .setup = lock_setup,
+      .threads = { lock_user_only_wakes, lock_user_only_wakes },
+      .bound = MODEL_UNBOUNDED },
+    { .name = "spins_for_ever",
+      .setup = lock_setup,
+      .threads = { spin_for_ever, end },
+      .bound = MODEL_UNBOUNDED,
+      .verdict = MODEL_LIVELOCK },
 };
 
 int main(int argc, char **argv)

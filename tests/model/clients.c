@@ -7,19 +7,19 @@
 #define CC_EVENT_YIELDS  0
 #define CC_LOCK_SPIN_NS  0
 /* Sleeps after which an event makes its notifiers fence: set by each setup. The first that finds nobody ends it. */
-#define CC_EVENT_SLEEPS  sleeps_until_fenced
-#define CC_EVENT_IDLE    1
+#define CC_EVENT_SLEEPS sleeps_until_fenced
+#define CC_EVENT_IDLE   1
 #include <stdint.h>
 static uint32_t sleeps_until_fenced;
 
 /* Each call of the heavy fence is a place of its own that a mutant may lack. */
 #include <concede/event.h>
-#define cc_fence_heavy_(...)   HEAVY_FENCE_##__VA_ARGS__()
-#define HEAVY_FENCE_void()     cc_fence_heavy_(void)   /* its definition */
-#define HEAVY_FENCE_()                                                     \
-    __extension__({                                                        \
-        MODEL_SITE_(MODEL_HEAVY, ACQ_REL);                                 \
-        if (model_heavy_(&model_site_here_)) (cc_fence_heavy_)();          \
+#define cc_fence_heavy_(...) HEAVY_FENCE_##__VA_ARGS__()
+#define HEAVY_FENCE_void()   cc_fence_heavy_(void) /* its definition */
+#define HEAVY_FENCE_()                                            \
+    __extension__({                                               \
+        MODEL_SITE_(MODEL_HEAVY, ACQ_REL);                        \
+        if (model_heavy_(&model_site_here_)) (cc_fence_heavy_)(); \
     })
 
 #include <string.h>
@@ -36,16 +36,17 @@ static uint32_t data[4], flags[4], items;
  * which is also the shortest way to where wake-ups are lost; the clients with `spins` in their name have two. */
 static void common_setup(uint32_t cpus)
 {
-    cc_costs_t costs = {1000, 1, 1, cpus};
+    cc_costs_t costs = { 1000, 1, 1, cpus };
     cc_costs_set(&costs);
     sleeps_until_fenced = UINT32_MAX;
     asked_ = 0;
-    model_statistic(&asked_);   /* one CPU is an answer to ask again for, but not where cc_costs_set() gave it */
+    model_statistic(&asked_); /* one CPU is an answer to ask again for, but not where cc_costs_set() gave it */
     memset(data, 0, sizeof data);
     memset(flags, 0, sizeof flags);
     items = 0;
     model_name(&items, "items");
-    for (int i = 0; i < 4; i++) model_name(&flags[i], (const char *const[]){"flag 0", "flag 1", "flag 2", "flag 3"}[i]);
+    for (int i = 0; i < 4; i++)
+        model_name(&flags[i], (const char *const[]){ "flag 0", "flag 1", "flag 2", "flag 3" }[i]);
 }
 
 static void write_data(int i)
@@ -210,7 +211,7 @@ static void event_setup_on(uint32_t cpus)
     model_name(&event.waiters, "waiters");
     model_statistic(&event.sleeps);
     model_statistic(&event.snooze);
-    model_statistic(&event.woken_at);   /* it feeds an estimate that cc_costs_set() has fixed */
+    model_statistic(&event.woken_at); /* it feeds an estimate that cc_costs_set() has fixed */
     model_name(&cc_fence_mode_, "fence mode");
 }
 
@@ -445,12 +446,12 @@ enum { MESSAGES = 8 };
 
 static CC_ALIGNED_(CC_CACHE_LINE) unsigned char memory[sizeof(cc_channel_t) + 4 * 64];
 static cc_channel_t *channel;
-static uint32_t accepted[MODEL_THREADS + 1], received[MODEL_THREADS + 1];   /* messages, as bits */
+static uint32_t accepted[MODEL_THREADS + 1], received[MODEL_THREADS + 1]; /* messages, as bits */
 
 /* A new channel, its positions about to wrap around. */
 static void channel_setup_of_size(size_t size, uint32_t kind, size_t capacity, uint32_t snooze_iters, uint32_t cpus)
 {
-    cc_channel_options_t options = {capacity, size, kind, snooze_iters};
+    cc_channel_options_t options = { capacity, size, kind, snooze_iters };
     event_setup_on(cpus);
     memset(accepted, 0, sizeof accepted);
     memset(received, 0, sizeof received);
@@ -463,7 +464,7 @@ static void channel_setup_of_size(size_t size, uint32_t kind, size_t capacity, u
         cc_index_ at = (cc_index_)(start + 2 * i);
         *cc_channel_stamp_(channel, at, channel->stride, channel->stamp) = at;
         model_name(cc_channel_stamp_(channel, at, channel->stride, channel->stamp),
-                   (const char *const[]){"stamp 0", "stamp 1", "stamp 2", "stamp 3"}[i]);
+                   (const char *const[]){ "stamp 0", "stamp 1", "stamp 2", "stamp 3" }[i]);
     }
     model_name(&channel->sender.position, "sender.position");
     model_name(&channel->receiver.position, "receiver.position");
@@ -486,19 +487,40 @@ static void channel_setup_of(uint32_t kind, size_t capacity, uint32_t snooze_ite
     channel_setup_of_size(sizeof(uint32_t), kind, capacity, snooze_iters, cpus);
 }
 
-static void spsc_one_setup(void) { channel_setup_of(CC_CHANNEL_SPSC, 1, CC_SNOOZE_NONE, 1); }
-static void spsc_two_setup(void) { channel_setup_of(CC_CHANNEL_SPSC, 2, CC_SNOOZE_NONE, 1); }
-static void spsc_snooze_setup(void) { channel_setup_of(CC_CHANNEL_SPSC, 1, 1, 2); }
+static void spsc_one_setup(void)
+{
+    channel_setup_of(CC_CHANNEL_SPSC, 1, CC_SNOOZE_NONE, 1);
+}
+static void spsc_two_setup(void)
+{
+    channel_setup_of(CC_CHANNEL_SPSC, 2, CC_SNOOZE_NONE, 1);
+}
+static void spsc_snooze_setup(void)
+{
+    channel_setup_of(CC_CHANNEL_SPSC, 1, 1, 2);
+}
 static void spsc_fenced_setup(void)
 {
     spsc_one_setup();
     sleeps_until_fenced = 1;
 }
 
-static void mpmc_one_setup(void) { channel_setup_of(CC_CHANNEL_MPMC, 1, CC_SNOOZE_NONE, 1); }
-static void mpmc_two_setup(void) { channel_setup_of(CC_CHANNEL_MPMC, 2, CC_SNOOZE_NONE, 1); }
-static void mpmc_four_setup(void) { channel_setup_of(CC_CHANNEL_MPMC, 4, CC_SNOOZE_NONE, 1); }
-static void mpmc_snooze_setup(void) { channel_setup_of(CC_CHANNEL_MPMC, 1, 1, 2); }
+static void mpmc_one_setup(void)
+{
+    channel_setup_of(CC_CHANNEL_MPMC, 1, CC_SNOOZE_NONE, 1);
+}
+static void mpmc_two_setup(void)
+{
+    channel_setup_of(CC_CHANNEL_MPMC, 2, CC_SNOOZE_NONE, 1);
+}
+static void mpmc_four_setup(void)
+{
+    channel_setup_of(CC_CHANNEL_MPMC, 4, CC_SNOOZE_NONE, 1);
+}
+static void mpmc_snooze_setup(void)
+{
+    channel_setup_of(CC_CHANNEL_MPMC, 1, 1, 2);
+}
 
 /* Receivers have slept before, so that whoever listens trusts the senders to fence; but not each other. */
 static void mpmc_trusted_setup(void)
@@ -508,8 +530,14 @@ static void mpmc_trusted_setup(void)
 }
 
 /* Messages of 8 bytes have a path of their own. */
-static void mpmc_8_one_setup(void) { channel_setup_of_size(8, CC_CHANNEL_MPMC, 1, CC_SNOOZE_NONE, 1); }
-static void mpmc_8_two_setup(void) { channel_setup_of_size(8, CC_CHANNEL_MPMC, 2, CC_SNOOZE_NONE, 1); }
+static void mpmc_8_one_setup(void)
+{
+    channel_setup_of_size(8, CC_CHANNEL_MPMC, 1, CC_SNOOZE_NONE, 1);
+}
+static void mpmc_8_two_setup(void)
+{
+    channel_setup_of_size(8, CC_CHANNEL_MPMC, 2, CC_SNOOZE_NONE, 1);
+}
 
 /* Each thread numbers its messages from MESSAGES times its own number on, so that bits tell them apart. */
 static uint32_t message_of(int thread, uint32_t number)
@@ -560,7 +588,7 @@ static void channel_some_received(void)
 
 static bool send_number(uint32_t number)
 {
-    uint32_t message[2] = {message_of(model_self(), number), 0};   /* 4 bytes or 8 of it */
+    uint32_t message[2] = { message_of(model_self(), number), 0 }; /* 4 bytes or 8 of it */
     int error = cc_channel_send(channel, message);
     model_check(error == 0 || error == EPIPE);
     if (error == 0) note_accepted(message[0]);
@@ -569,7 +597,7 @@ static bool send_number(uint32_t number)
 
 static bool receive_one(void)
 {
-    uint32_t message[2] = {UINT32_MAX, 0};
+    uint32_t message[2] = { UINT32_MAX, 0 };
     int error = cc_channel_recv(channel, message);
     model_check(error == 0 || error == EPIPE);
     if (error == 0) note_received(message[0]);
@@ -653,7 +681,7 @@ static void receive_until_told(void)
 /* Bursts: what does not go in, or is not there, is tried again by a blocking call. */
 static void send_burst(void)
 {
-    uint32_t messages[2] = {message_of(model_self(), 0), message_of(model_self(), 1)};
+    uint32_t messages[2] = { message_of(model_self(), 0), message_of(model_self(), 1) };
     size_t sent = cc_channel_send_many(channel, messages, 2);
     for (size_t i = 0; i < sent; i++) note_accepted(messages[i]);
     for (; sent < 2; sent++)
@@ -662,7 +690,7 @@ static void send_burst(void)
 
 static void send_burst_of_three(void)
 {
-    uint32_t messages[3] = {message_of(model_self(), 0), message_of(model_self(), 1), message_of(model_self(), 2)};
+    uint32_t messages[3] = { message_of(model_self(), 0), message_of(model_self(), 1), message_of(model_self(), 2) };
     size_t sent = cc_channel_send_many(channel, messages, 3);
     for (size_t i = 0; i < sent; i++) note_accepted(messages[i]);
 }
@@ -785,181 +813,273 @@ static void send_two_timed_and_close(void)
 }
 
 /* Each client of an event runs with membarrier and without; what the asymmetric fence adds to explore takes a bound less. */
-#define MEMBARRIER(name_, ...) {.name = name_, .membarrier = true, __VA_ARGS__}
-#define SYMMETRIC(name_, ...)  {.name = name_ "/symmetric", __VA_ARGS__}
-#define BOTH(name_, ...)       MEMBARRIER(name_, __VA_ARGS__), SYMMETRIC(name_, __VA_ARGS__)
-#define THREE(name_, ...)      MEMBARRIER(name_, BOUND(1), __VA_ARGS__), SYMMETRIC(name_, BOUND(2), __VA_ARGS__)
-#define FOUR(name_, ...)       MEMBARRIER(name_, BOUND(1), __VA_ARGS__, .in_full_only = true), \
-                               SYMMETRIC(name_, BOUND(1), __VA_ARGS__)
+/* clang-format off */
+#define MEMBARRIER(name_, ...) { .name = name_, .membarrier = true, __VA_ARGS__ }
+#define SYMMETRIC(name_, ...) { .name = name_ "/symmetric", __VA_ARGS__ }
+/* clang-format on */
+#define BOTH(name_, ...)  MEMBARRIER(name_, __VA_ARGS__), SYMMETRIC(name_, __VA_ARGS__)
+#define THREE(name_, ...) MEMBARRIER(name_, BOUND(1), __VA_ARGS__), SYMMETRIC(name_, BOUND(2), __VA_ARGS__)
+#define FOUR(name_, ...) \
+    MEMBARRIER(name_, BOUND(1), __VA_ARGS__, .in_full_only = true), SYMMETRIC(name_, BOUND(1), __VA_ARGS__)
 
-#define ALL_ORDERS .bound = MODEL_UNBOUNDED
+#define ALL_ORDERS         .bound = MODEL_UNBOUNDED
 #define BOUND(preemptions) .bound = preemptions, .full_bound = preemptions + 1, .old_reads = 1, .full_old_reads = 2
 
 static const model_client_t clients[] = {
-    {.name = "costs_asked_by_two", .setup = costs_setup, .threads = {costs_asker, costs_asker}, BOUND(2)},
-    {.name = "costs_asked_by_three", .setup = costs_setup, .threads = {costs_asker, costs_asker, costs_asker}, BOUND(1)},
+    { .name = "costs_asked_by_two", .setup = costs_setup, .threads = { costs_asker, costs_asker }, BOUND(2) },
+    { .name = "costs_asked_by_three",
+      .setup = costs_setup,
+      .threads = { costs_asker, costs_asker, costs_asker },
+      BOUND(1) },
 
-    {.name = "parker", .setup = parker_setup, .threads = {parker_owner, parker_giver}, .finish = parker_is_empty, ALL_ORDERS,
-     .spurious = 2},
-    {.name = "parker_two_tokens_are_one", .setup = parker_setup,
-     .threads = {parker_late_owner, parker_first_giver, parker_second_giver}, .finish = parker_is_empty, ALL_ORDERS},
-    {.name = "parker_two_givers", .setup = parker_setup, .threads = {parker_flag_owner, parker_flag_giver, parker_flag_giver},
-     ALL_ORDERS, .spurious = 1},
-    {.name = "parker_timeout_crosses_token", .setup = parker_setup, .threads = {parker_timed_owner, parker_giver},
-     .finish = parker_is_empty, ALL_ORDERS, .spurious = 1, .clock_jumps = 1},
-    {.name = "parker_freed_by_owner", .setup = parker_setup, .threads = {parker_freeing_owner, parker_giver}, ALL_ORDERS,
-     .spurious = 1},
-    {.name = "parker_freed_after_timeout", .setup = parker_setup, .threads = {parker_freeing_timed_owner, parker_giver},
-     ALL_ORDERS, .spurious = 1, .clock_jumps = 1},
-    {.name = "parker_ping_pong", .setup = parker_setup, .threads = {parker_ping, parker_pong}, ALL_ORDERS, .spurious = 1},
+    { .name = "parker",
+      .setup = parker_setup,
+      .threads = { parker_owner, parker_giver },
+      .finish = parker_is_empty,
+      ALL_ORDERS,
+      .spurious = 2 },
+    { .name = "parker_two_tokens_are_one",
+      .setup = parker_setup,
+      .threads = { parker_late_owner, parker_first_giver, parker_second_giver },
+      .finish = parker_is_empty,
+      ALL_ORDERS },
+    { .name = "parker_two_givers",
+      .setup = parker_setup,
+      .threads = { parker_flag_owner, parker_flag_giver, parker_flag_giver },
+      ALL_ORDERS,
+      .spurious = 1 },
+    { .name = "parker_timeout_crosses_token",
+      .setup = parker_setup,
+      .threads = { parker_timed_owner, parker_giver },
+      .finish = parker_is_empty,
+      ALL_ORDERS,
+      .spurious = 1,
+      .clock_jumps = 1 },
+    { .name = "parker_freed_by_owner",
+      .setup = parker_setup,
+      .threads = { parker_freeing_owner, parker_giver },
+      ALL_ORDERS,
+      .spurious = 1 },
+    { .name = "parker_freed_after_timeout",
+      .setup = parker_setup,
+      .threads = { parker_freeing_timed_owner, parker_giver },
+      ALL_ORDERS,
+      .spurious = 1,
+      .clock_jumps = 1 },
+    { .name = "parker_ping_pong",
+      .setup = parker_setup,
+      .threads = { parker_ping, parker_pong },
+      ALL_ORDERS,
+      .spurious = 1 },
 
-    BOTH("event", .setup = event_setup, .threads = {event_flag_waiter, event_flag_setter_one}, .finish = event_nobody_listens,
-         ALL_ORDERS, .spurious = 1, .weak_failures = 1),
-    BOTH("event_spins", .setup = event_spins_setup, .threads = {event_flag_waiter, event_flag_setter_one},
+    BOTH("event", .setup = event_setup, .threads = { event_flag_waiter, event_flag_setter_one },
+         .finish = event_nobody_listens, ALL_ORDERS, .spurious = 1, .weak_failures = 1),
+    BOTH("event_spins", .setup = event_spins_setup, .threads = { event_flag_waiter, event_flag_setter_one },
          .finish = event_nobody_listens, ALL_ORDERS, .spurious = 1),
-    BOTH("event_fence_chosen_late", .setup = event_unknown_setup, .threads = {event_flag_waiter, event_flag_setter_one},
-         .finish = event_nobody_listens, ALL_ORDERS),
+    BOTH("event_fence_chosen_late", .setup = event_unknown_setup,
+         .threads = { event_flag_waiter, event_flag_setter_one }, .finish = event_nobody_listens, ALL_ORDERS),
     THREE("event_fence_chosen_by_two", .setup = event_unknown_setup,
-         .threads = {event_flag_waiter, event_flag_waiter, event_flag_setter_all}, .finish = event_nobody_listens),
-    BOTH("event_relaxed_condition", .setup = event_setup, .threads = {event_relaxed_waiter, event_relaxed_setter},
+          .threads = { event_flag_waiter, event_flag_waiter, event_flag_setter_all }, .finish = event_nobody_listens),
+    BOTH("event_relaxed_condition", .setup = event_setup, .threads = { event_relaxed_waiter, event_relaxed_setter },
          .finish = event_nobody_listens, ALL_ORDERS),
-    BOTH("event_changing_condition", .setup = event_setup, .threads = {event_changing_waiter, event_changing_setter},
+    BOTH("event_changing_condition", .setup = event_setup, .threads = { event_changing_waiter, event_changing_setter },
          .finish = event_nobody_listens, ALL_ORDERS),
-    BOTH("event_two_waiters_all", .setup = event_setup, .threads = {event_flag_waiter, event_flag_waiter, event_flag_setter_all},
-         .finish = event_nobody_listens, BOUND(2)),
-    THREE("event_two_takers_one_giver", .setup = event_setup, .threads = {event_taker, event_taker, event_giver_of_two},
-         .finish = event_nothing_left),
-    FOUR("event_two_takers_two_givers", .setup = event_setup, .threads = {event_taker, event_taker, event_giver, event_giver},
-         .finish = event_nothing_left),
-    BOTH("event_taker_of_two", .setup = event_setup, .threads = {event_taker_of_two, event_giver, event_giver},
+    BOTH("event_two_waiters_all", .setup = event_setup,
+         .threads = { event_flag_waiter, event_flag_waiter, event_flag_setter_all }, .finish = event_nobody_listens,
+         BOUND(2)),
+    THREE("event_two_takers_one_giver", .setup = event_setup,
+          .threads = { event_taker, event_taker, event_giver_of_two }, .finish = event_nothing_left),
+    FOUR("event_two_takers_two_givers", .setup = event_setup,
+         .threads = { event_taker, event_taker, event_giver, event_giver }, .finish = event_nothing_left),
+    BOTH("event_taker_of_two", .setup = event_setup, .threads = { event_taker_of_two, event_giver, event_giver },
          .finish = event_nothing_left, BOUND(2), .spurious = 1),
-    THREE("event_timeout", .setup = event_setup, .threads = {event_timed_taker, event_taker, event_giver},
-         .finish = event_nothing_left),
-    BOTH("event_cancel", .setup = event_setup, .threads = {event_canceller, event_taker, event_giver},
+    THREE("event_timeout", .setup = event_setup, .threads = { event_timed_taker, event_taker, event_giver },
+          .finish = event_nothing_left),
+    BOTH("event_cancel", .setup = event_setup, .threads = { event_canceller, event_taker, event_giver },
          .finish = event_nothing_left, BOUND(2)),
 
     MEMBARRIER("event_fenced_changing_condition", .setup = event_fenced_setup,
-               .threads = {event_changing_waiter, event_changing_setter}, .finish = event_nobody_listens, ALL_ORDERS),
-    MEMBARRIER("event_fenced_taker_of_two", .setup = event_fenced_setup, .threads = {event_taker_of_two, event_giver_of_two},
-               .finish = event_nothing_left, .bound = 3, .full_bound = MODEL_UNBOUNDED, .old_reads = 2),
+               .threads = { event_changing_waiter, event_changing_setter }, .finish = event_nobody_listens, ALL_ORDERS),
+    MEMBARRIER("event_fenced_taker_of_two", .setup = event_fenced_setup,
+               .threads = { event_taker_of_two, event_giver_of_two }, .finish = event_nothing_left, .bound = 3,
+               .full_bound = MODEL_UNBOUNDED, .old_reads = 2),
     MEMBARRIER("event_fenced_two_givers", .setup = event_fenced_setup,
-               .threads = {event_taker_of_two, event_giver, event_giver}, .finish = event_nothing_left, BOUND(2)),
+               .threads = { event_taker_of_two, event_giver, event_giver }, .finish = event_nothing_left, BOUND(2)),
     MEMBARRIER("event_fenced_two_takers", .setup = event_fenced_setup,
-               .threads = {event_taker, event_taker, event_giver_of_two}, .finish = event_nothing_left, BOUND(2)),
+               .threads = { event_taker, event_taker, event_giver_of_two }, .finish = event_nothing_left, BOUND(2)),
 
-    MEMBARRIER("event_membarrier_lost", .setup = event_setup, .threads = {event_flag_waiter, event_flag_setter_one},
+    MEMBARRIER("event_membarrier_lost", .setup = event_setup, .threads = { event_flag_waiter, event_flag_setter_one },
                .finish = event_nobody_listens, ALL_ORDERS, .refusals = 2),
-    MEMBARRIER("event_membarrier_lost_changing", .setup = event_setup, .threads = {event_changing_waiter, event_changing_setter},
-               .finish = event_nobody_listens, BOUND(3), .refusals = 2),
-    MEMBARRIER("event_membarrier_lost_by_another", .setup = event_setup,
-               .threads = {event_flag_waiter, event_bystander, event_flag_setter_one}, .finish = event_nobody_listens, BOUND(2),
+    MEMBARRIER("event_membarrier_lost_changing", .setup = event_setup,
+               .threads = { event_changing_waiter, event_changing_setter }, .finish = event_nobody_listens, BOUND(3),
                .refusals = 2),
-    MEMBARRIER("event_membarrier_lost_fenced", .setup = event_fenced_setup, .threads = {event_taker_of_two, event_giver_of_two},
-               .finish = event_nothing_left, BOUND(2), .refusals = 2),
+    MEMBARRIER("event_membarrier_lost_by_another", .setup = event_setup,
+               .threads = { event_flag_waiter, event_bystander, event_flag_setter_one }, .finish = event_nobody_listens,
+               BOUND(2), .refusals = 2),
+    MEMBARRIER("event_membarrier_lost_fenced", .setup = event_fenced_setup,
+               .threads = { event_taker_of_two, event_giver_of_two }, .finish = event_nothing_left, BOUND(2),
+               .refusals = 2),
 
-    {.name = "lock_two_threads", .setup = lock_setup, .threads = {lock_user, lock_user}, .finish = lock_is_free, ALL_ORDERS,
-     .spurious = 1},
-    {.name = "lock_two_threads_twice", .setup = lock_setup, .threads = {lock_user_twice, lock_user_twice},
-     .finish = lock_is_free, BOUND(3)},
-    {.name = "lock_three_threads", .setup = lock_setup, .threads = {lock_user, lock_user, lock_user}, .finish = lock_is_free,
-     BOUND(3), .spurious = 1},
-    {.name = "lock_spins", .setup = lock_spins_setup, .threads = {lock_user, lock_user}, .finish = lock_is_free, ALL_ORDERS},
-    {.name = "lock_spin_beside_sleep", .setup = lock_spins_setup, .threads = {lock_user, lock_user, lock_spinner},
-     .finish = lock_is_free, BOUND(2)},
-    {.name = "lock_timeout", .setup = lock_setup, .threads = {lock_user, lock_user, lock_timed_user}, .finish = lock_is_free,
-     BOUND(3)},
-    {.name = "lock_handover", .setup = lock_setup, .threads = {lock_user_twice, lock_user, lock_user}, .finish = lock_is_free,
-     BOUND(2), .clock_jumps = 1},
-    {.name = "lock_handover_to_two", .setup = lock_setup, .threads = {lock_user_twice, lock_user, lock_user},
-     .finish = lock_is_free, BOUND(2), .clock_jumps = 2},
-    {.name = "lock_handover_spins", .setup = lock_spins_setup, .threads = {lock_user_twice, lock_user}, .finish = lock_is_free,
-     BOUND(2), .clock_jumps = 1},
-    {.name = "lock_handover_timeout", .setup = lock_setup, .threads = {lock_user_twice, lock_timed_user, lock_user},
-     .finish = lock_is_free, BOUND(2), .clock_jumps = 1},
-    {.name = "lock_handover_try", .setup = lock_setup, .threads = {lock_user_twice, lock_user, lock_trier},
-     .finish = lock_is_free, BOUND(2), .clock_jumps = 1},
-    {.name = "lock_freed_by_last_of_two", .setup = lock_two_freeing_setup, .threads = {lock_freeing_user, lock_freeing_user},
-     ALL_ORDERS, .spurious = 1, .clock_jumps = 1},
-    {.name = "lock_freed_by_last_of_three", .setup = lock_three_freeing_setup,
-     .threads = {lock_freeing_user, lock_freeing_user, lock_freeing_user}, BOUND(3), .clock_jumps = 1},
+    { .name = "lock_two_threads",
+      .setup = lock_setup,
+      .threads = { lock_user, lock_user },
+      .finish = lock_is_free,
+      ALL_ORDERS,
+      .spurious = 1 },
+    { .name = "lock_two_threads_twice",
+      .setup = lock_setup,
+      .threads = { lock_user_twice, lock_user_twice },
+      .finish = lock_is_free,
+      BOUND(3) },
+    { .name = "lock_three_threads",
+      .setup = lock_setup,
+      .threads = { lock_user, lock_user, lock_user },
+      .finish = lock_is_free,
+      BOUND(3),
+      .spurious = 1 },
+    { .name = "lock_spins",
+      .setup = lock_spins_setup,
+      .threads = { lock_user, lock_user },
+      .finish = lock_is_free,
+      ALL_ORDERS },
+    { .name = "lock_spin_beside_sleep",
+      .setup = lock_spins_setup,
+      .threads = { lock_user, lock_user, lock_spinner },
+      .finish = lock_is_free,
+      BOUND(2) },
+    { .name = "lock_timeout",
+      .setup = lock_setup,
+      .threads = { lock_user, lock_user, lock_timed_user },
+      .finish = lock_is_free,
+      BOUND(3) },
+    { .name = "lock_handover",
+      .setup = lock_setup,
+      .threads = { lock_user_twice, lock_user, lock_user },
+      .finish = lock_is_free,
+      BOUND(2),
+      .clock_jumps = 1 },
+    { .name = "lock_handover_to_two",
+      .setup = lock_setup,
+      .threads = { lock_user_twice, lock_user, lock_user },
+      .finish = lock_is_free,
+      BOUND(2),
+      .clock_jumps = 2 },
+    { .name = "lock_handover_spins",
+      .setup = lock_spins_setup,
+      .threads = { lock_user_twice, lock_user },
+      .finish = lock_is_free,
+      BOUND(2),
+      .clock_jumps = 1 },
+    { .name = "lock_handover_timeout",
+      .setup = lock_setup,
+      .threads = { lock_user_twice, lock_timed_user, lock_user },
+      .finish = lock_is_free,
+      BOUND(2),
+      .clock_jumps = 1 },
+    { .name = "lock_handover_try",
+      .setup = lock_setup,
+      .threads = { lock_user_twice, lock_user, lock_trier },
+      .finish = lock_is_free,
+      BOUND(2),
+      .clock_jumps = 1 },
+    { .name = "lock_freed_by_last_of_two",
+      .setup = lock_two_freeing_setup,
+      .threads = { lock_freeing_user, lock_freeing_user },
+      ALL_ORDERS,
+      .spurious = 1,
+      .clock_jumps = 1 },
+    { .name = "lock_freed_by_last_of_three",
+      .setup = lock_three_freeing_setup,
+      .threads = { lock_freeing_user, lock_freeing_user, lock_freeing_user },
+      BOUND(3),
+      .clock_jumps = 1 },
 
-    BOTH("spsc_one", .setup = spsc_one_setup, .threads = {send_three, receive_three}, .finish = channel_all_received, BOUND(3)),
-    MEMBARRIER("spsc_fenced", .setup = spsc_fenced_setup, .threads = {send_three, receive_three},
+    BOTH("spsc_one", .setup = spsc_one_setup, .threads = { send_three, receive_three }, .finish = channel_all_received,
+         BOUND(3)),
+    MEMBARRIER("spsc_fenced", .setup = spsc_fenced_setup, .threads = { send_three, receive_three },
                .finish = channel_all_received, BOUND(2)),
-    BOTH("spsc_two", .setup = spsc_two_setup, .threads = {send_three, receive_three}, .finish = channel_all_received, BOUND(3)),
-    BOTH("spsc_snooze", .setup = spsc_snooze_setup, .threads = {send_three, receive_three}, .finish = channel_all_received,
-         BOUND(2)),
-    BOTH("spsc_close", .setup = spsc_one_setup, .threads = {send_two_and_close, receive_all}, .finish = channel_all_received,
+    BOTH("spsc_two", .setup = spsc_two_setup, .threads = { send_three, receive_three }, .finish = channel_all_received,
          BOUND(3)),
-    BOTH("spsc_close_one", .setup = spsc_one_setup, .threads = {send_one, receive_until_told, write_and_close},
+    BOTH("spsc_snooze", .setup = spsc_snooze_setup, .threads = { send_three, receive_three },
+         .finish = channel_all_received, BOUND(2)),
+    BOTH("spsc_close", .setup = spsc_one_setup, .threads = { send_two_and_close, receive_all },
+         .finish = channel_all_received, BOUND(3)),
+    BOTH("spsc_close_one", .setup = spsc_one_setup, .threads = { send_one, receive_until_told, write_and_close },
          .finish = channel_all_received, .bound = 2, .full_bound = 3, .old_reads = 2, .full_old_reads = 3),
-    BOTH("mpmc_close_one", .setup = mpmc_one_setup, .threads = {send_one, receive_until_told, write_and_close},
+    BOTH("mpmc_close_one", .setup = mpmc_one_setup, .threads = { send_one, receive_until_told, write_and_close },
          .finish = channel_all_received, .bound = 2, .full_bound = 3, .old_reads = 2, .full_old_reads = 3),
-    THREE("spsc_close_by_another", .setup = spsc_one_setup, .threads = {send_two_until_told, receive_until_told, write_and_close},
-         .finish = channel_all_received),
-    BOTH("spsc_burst", .setup = spsc_two_setup, .threads = {send_burst_and_close, receive_bursts},
+    THREE("spsc_close_by_another", .setup = spsc_one_setup,
+          .threads = { send_two_until_told, receive_until_told, write_and_close }, .finish = channel_all_received),
+    BOTH("spsc_burst", .setup = spsc_two_setup, .threads = { send_burst_and_close, receive_bursts },
          .finish = channel_all_received, BOUND(3)),
-    THREE("spsc_burst_close_by_another", .setup = spsc_two_setup, .threads = {send_burst, receive_bursts, write_and_close},
-         .finish = channel_all_received),
-    BOTH("spsc_in_place", .setup = spsc_one_setup, .threads = {send_in_place, receive_in_place},
+    THREE("spsc_burst_close_by_another", .setup = spsc_two_setup,
+          .threads = { send_burst, receive_bursts, write_and_close }, .finish = channel_all_received),
+    BOTH("spsc_in_place", .setup = spsc_one_setup, .threads = { send_in_place, receive_in_place },
          .finish = channel_all_received, BOUND(3)),
-    BOTH("spsc_try", .setup = spsc_one_setup, .threads = {try_send_two_and_close, try_receive_until_closed},
+    BOTH("spsc_try", .setup = spsc_one_setup, .threads = { try_send_two_and_close, try_receive_until_closed },
          .finish = channel_all_received, BOUND(3)),
-    MEMBARRIER("spsc_membarrier_lost", .setup = spsc_one_setup, .threads = {send_one, receive_until_told, write_and_close},
-               .finish = channel_all_received, BOUND(1), .refusals = 2),
-    BOTH("spsc_timeout", .setup = spsc_one_setup, .threads = {send_two_timed_and_close, receive_timed_then_all},
+    MEMBARRIER("spsc_membarrier_lost", .setup = spsc_one_setup,
+               .threads = { send_one, receive_until_told, write_and_close }, .finish = channel_all_received, BOUND(1),
+               .refusals = 2),
+    BOTH("spsc_timeout", .setup = spsc_one_setup, .threads = { send_two_timed_and_close, receive_timed_then_all },
          .finish = channel_all_received, BOUND(3)),
 
-    BOTH("mpmc_one", .setup = mpmc_one_setup, .threads = {send_two, receive_two}, .finish = channel_all_received, BOUND(3)),
-    BOTH("mpmc_snooze", .setup = mpmc_snooze_setup, .threads = {send_two, receive_two}, .finish = channel_all_received, BOUND(2)),
-    THREE("mpmc_two_senders", .setup = mpmc_one_setup, .threads = {send_one, send_one, receive_two},
-         .finish = channel_all_received),
-    THREE("mpmc_two_senders_cap_two", .setup = mpmc_two_setup, .threads = {send_two, send_one, receive_three},
-         .finish = channel_all_received),
-    THREE("mpmc_two_receivers", .setup = mpmc_one_setup, .threads = {send_two, receive_single, receive_single},
-         .finish = channel_all_received),
-    FOUR("mpmc_two_and_two", .setup = mpmc_one_setup, .threads = {send_one, send_one, receive_single, receive_single},
-         .finish = channel_all_received),
-    FOUR("mpmc_two_and_two_cap_two", .setup = mpmc_two_setup, .threads = {send_one, send_one, receive_single, receive_single},
-         .finish = channel_all_received),
-    BOTH("mpmc_close", .setup = mpmc_one_setup, .threads = {send_two_and_close, receive_all}, .finish = channel_all_received,
+    BOTH("mpmc_one", .setup = mpmc_one_setup, .threads = { send_two, receive_two }, .finish = channel_all_received,
          BOUND(3)),
-    THREE("mpmc_close_by_another", .setup = mpmc_one_setup, .threads = {send_two_until_told, receive_until_told, write_and_close},
+    BOTH("mpmc_snooze", .setup = mpmc_snooze_setup, .threads = { send_two, receive_two },
+         .finish = channel_all_received, BOUND(2)),
+    THREE("mpmc_two_senders", .setup = mpmc_one_setup, .threads = { send_one, send_one, receive_two },
+          .finish = channel_all_received),
+    THREE("mpmc_two_senders_cap_two", .setup = mpmc_two_setup, .threads = { send_two, send_one, receive_three },
+          .finish = channel_all_received),
+    THREE("mpmc_two_receivers", .setup = mpmc_one_setup, .threads = { send_two, receive_single, receive_single },
+          .finish = channel_all_received),
+    FOUR("mpmc_two_and_two", .setup = mpmc_one_setup, .threads = { send_one, send_one, receive_single, receive_single },
          .finish = channel_all_received),
-    THREE("mpmc_close_twice", .setup = mpmc_one_setup, .threads = {send_one_and_close, receive_all, write_and_close},
-         .finish = channel_all_received),
-    THREE("mpmc_close_two_receivers", .setup = mpmc_two_setup, .threads = {receive_all, receive_all, send_one_and_close},
-         .finish = channel_all_received),
-    THREE("mpmc_close_two_senders", .setup = mpmc_one_setup, .threads = {send_one_and_close, send_one, receive_all},
-         .finish = channel_all_received),
-    THREE("mpmc_close_by_receiver", .setup = mpmc_one_setup, .threads = {send_one, receive_all, close_and_receive_all},
-         .finish = channel_all_received),
+    FOUR("mpmc_two_and_two_cap_two", .setup = mpmc_two_setup,
+         .threads = { send_one, send_one, receive_single, receive_single }, .finish = channel_all_received),
+    BOTH("mpmc_close", .setup = mpmc_one_setup, .threads = { send_two_and_close, receive_all },
+         .finish = channel_all_received, BOUND(3)),
+    THREE("mpmc_close_by_another", .setup = mpmc_one_setup,
+          .threads = { send_two_until_told, receive_until_told, write_and_close }, .finish = channel_all_received),
+    THREE("mpmc_close_twice", .setup = mpmc_one_setup, .threads = { send_one_and_close, receive_all, write_and_close },
+          .finish = channel_all_received),
+    THREE("mpmc_close_two_receivers", .setup = mpmc_two_setup,
+          .threads = { receive_all, receive_all, send_one_and_close }, .finish = channel_all_received),
+    THREE("mpmc_close_two_senders", .setup = mpmc_one_setup, .threads = { send_one_and_close, send_one, receive_all },
+          .finish = channel_all_received),
+    THREE("mpmc_close_by_receiver", .setup = mpmc_one_setup,
+          .threads = { send_one, receive_all, close_and_receive_all }, .finish = channel_all_received),
     MEMBARRIER("mpmc_close_by_trusting_receiver", .setup = mpmc_trusted_setup,
-               .threads = {send_one, try_receive_one, receive_all, close_and_receive_all}, .finish = channel_all_received, BOUND(1)),
-    BOTH("mpmc_burst", .setup = mpmc_two_setup, .threads = {send_burst_and_close, receive_bursts},
+               .threads = { send_one, try_receive_one, receive_all, close_and_receive_all },
+               .finish = channel_all_received, BOUND(1)),
+    BOTH("mpmc_burst", .setup = mpmc_two_setup, .threads = { send_burst_and_close, receive_bursts },
          .finish = channel_all_received, BOUND(3)),
-    THREE("mpmc_burst_two_receivers", .setup = mpmc_two_setup, .threads = {send_burst, receive_single, receive_single},
-         .finish = channel_all_received),
+    THREE("mpmc_burst_two_receivers", .setup = mpmc_two_setup,
+          .threads = { send_burst, receive_single, receive_single }, .finish = channel_all_received),
     FOUR("mpmc_burst_of_three", .setup = mpmc_four_setup,
-         .threads = {receive_single, receive_single, try_receive_one, send_burst_of_three}, .finish = channel_some_received),
-    THREE("mpmc_burst_close_by_another", .setup = mpmc_two_setup, .threads = {send_burst, receive_bursts, write_and_close},
-         .finish = channel_all_received),
-    BOTH("mpmc_try", .setup = mpmc_one_setup, .threads = {try_send_two_and_close, try_receive_until_closed},
+         .threads = { receive_single, receive_single, try_receive_one, send_burst_of_three },
+         .finish = channel_some_received),
+    THREE("mpmc_burst_close_by_another", .setup = mpmc_two_setup,
+          .threads = { send_burst, receive_bursts, write_and_close }, .finish = channel_all_received),
+    BOTH("mpmc_try", .setup = mpmc_one_setup, .threads = { try_send_two_and_close, try_receive_until_closed },
          .finish = channel_all_received, BOUND(3)),
-    BOTH("mpmc_8_one", .setup = mpmc_8_one_setup, .threads = {send_two, receive_two}, .finish = channel_all_received, BOUND(3)),
-    THREE("mpmc_8_two_senders", .setup = mpmc_8_two_setup, .threads = {send_two, send_one, receive_three},
-         .finish = channel_all_received),
-    THREE("mpmc_8_two_receivers", .setup = mpmc_8_one_setup, .threads = {send_two, receive_single, receive_single},
-         .finish = channel_all_received),
-    THREE("mpmc_8_close_by_receiver", .setup = mpmc_8_one_setup, .threads = {send_one, receive_all, close_and_receive_all},
-         .finish = channel_all_received),
+    BOTH("mpmc_8_one", .setup = mpmc_8_one_setup, .threads = { send_two, receive_two }, .finish = channel_all_received,
+         BOUND(3)),
+    THREE("mpmc_8_two_senders", .setup = mpmc_8_two_setup, .threads = { send_two, send_one, receive_three },
+          .finish = channel_all_received),
+    THREE("mpmc_8_two_receivers", .setup = mpmc_8_one_setup, .threads = { send_two, receive_single, receive_single },
+          .finish = channel_all_received),
+    THREE("mpmc_8_close_by_receiver", .setup = mpmc_8_one_setup,
+          .threads = { send_one, receive_all, close_and_receive_all }, .finish = channel_all_received),
     FOUR("mpmc_8_close_three_receivers", .setup = mpmc_8_one_setup,
-         .threads = {send_one, receive_all, receive_all, close_and_receive_all}, .finish = channel_all_received),
-    BOTH("mpmc_8_close_one", .setup = mpmc_8_one_setup, .threads = {send_one, receive_until_told, write_and_close},
+         .threads = { send_one, receive_all, receive_all, close_and_receive_all }, .finish = channel_all_received),
+    BOTH("mpmc_8_close_one", .setup = mpmc_8_one_setup, .threads = { send_one, receive_until_told, write_and_close },
          .finish = channel_all_received, .bound = 2, .full_bound = 3, .old_reads = 2, .full_old_reads = 3),
-    MEMBARRIER("mpmc_membarrier_lost", .setup = mpmc_one_setup, .threads = {send_one, receive_until_told, write_and_close},
-               .finish = channel_all_received, BOUND(1), .refusals = 2),
-    FOUR("mpmc_timeout", .setup = mpmc_one_setup, .threads = {receive_timed, receive_all, send_one_and_close},
+    MEMBARRIER("mpmc_membarrier_lost", .setup = mpmc_one_setup,
+               .threads = { send_one, receive_until_told, write_and_close }, .finish = channel_all_received, BOUND(1),
+               .refusals = 2),
+    FOUR("mpmc_timeout", .setup = mpmc_one_setup, .threads = { receive_timed, receive_all, send_one_and_close },
          .finish = channel_all_received),
 };
 

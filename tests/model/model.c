@@ -26,19 +26,19 @@
 #endif
 
 enum {
-    WORDS = 48,           /* atomic words that a client may touch */
-    SEQUENCE = 2048,      /* stores of one thread in an execution */
-    STORES = 1024,        /* stores to one word in an execution */
-    CELLS = 1024,         /* plain memory under watch, in units of 4 bytes; a power of two */
-    STEPS = 4000,         /* an execution of more steps is a livelock */
+    WORDS = 48,      /* atomic words that a client may touch */
+    SEQUENCE = 2048, /* stores of one thread in an execution */
+    STORES = 1024,   /* stores to one word in an execution */
+    CELLS = 1024,    /* plain memory under watch, in units of 4 bytes; a power of two */
+    STEPS = 4000,    /* an execution of more steps is a livelock */
     CHOICES = 3 * STEPS,
-    TRACED = 200,         /* steps that a trace shows at the start and before the livelock bound */
-    STALE_ROUNDS = 2,     /* yields and waits after which a thread sees the newest store to a word it keeps reading */
-    FREE_PAUSES = 2,      /* pauses of a thread, with accesses in between, that do not yield: it may spin in vain */
+    TRACED = 200,     /* steps that a trace shows at the start and before the livelock bound */
+    STALE_ROUNDS = 2, /* yields and waits after which a thread sees the newest store to a word it keeps reading */
+    FREE_PAUSES = 2,  /* pauses of a thread, with accesses in between, that do not yield: it may spin in vain */
     STACK = 256 * 1024,
     FREED = 8,
-    DEEP_STEPS = 100000000,    /* of all executions of one client of --full */
-    MUTANT_STEPS = 5000000,    /* of all executions of one client that a mutant has to pass */
+    DEEP_STEPS = 100000000, /* of all executions of one client of --full */
+    MUTANT_STEPS = 5000000, /* of all executions of one client that a mutant has to pass */
     SECOND = 1000000000
 };
 
@@ -54,25 +54,25 @@ typedef struct view {
 typedef struct store {
     uint64_t value;
     view_t view;
-    uint64_t mark;     /* hash of what it carries */
-    uint16_t place;    /* in the word's modification order */
-    uint16_t step;     /* when, for traces */
-    bool modifies;     /* by a read-modify-write: nothing comes between it and the one before */
+    uint64_t mark;  /* hash of what it carries */
+    uint16_t place; /* in the word's modification order */
+    uint16_t step;  /* when, for traces */
+    bool modifies;  /* by a read-modify-write: nothing comes between it and the one before */
 } store_t;
 
 typedef struct word {
     const void *address;
     const char *name;
     uint64_t initial;
-    uint32_t run;                 /* the execution that the rest is of */
+    uint32_t run; /* the execution that the rest is of */
     uint16_t count;
     uint8_t size;
     /* Of all executions so far: */
-    uint8_t users;                /* threads that accessed it, as bits */
-    bool stored;                  /* by any of them */
-    bool statistic;               /* what it holds steers nothing: an access is no step and reads the newest */
-    bool shared;                  /* by two, and one stored: its accesses are steps */
-    store_id woken;               /* what a wait on it must see at least: the newest that a wake was called after */
+    uint8_t users;  /* threads that accessed it, as bits */
+    bool stored;    /* by any of them */
+    bool statistic; /* what it holds steers nothing: an access is no step and reads the newest */
+    bool shared;    /* by two, and one stored: its accesses are steps */
+    store_id woken; /* what a wait on it must see at least: the newest that a wake was called after */
     store_id order[STORES];
 } word_t;
 
@@ -81,7 +81,7 @@ typedef enum status { DONE, READY, ASLEEP } status_t;
 typedef struct thread {
     void *context;
     status_t status;
-    view_t now, pending, fenced;  /* what it sees; what it will see after a fence; what it releases by a relaxed store */
+    view_t now, pending, fenced; /* what it sees; what it will see after a fence; what it releases by a relaxed store */
     uint64_t history;
     uint16_t stores;
     /* the scheduler's, sets of threads as bits; Musuvathi and Qadeer's fair scheduling */
@@ -90,10 +90,10 @@ typedef struct thread {
     uint8_t pauses;
     /* asleep */
     const void *asleep_on;
-    uint64_t deadline, waited;    /* waited: how far its clock is ahead, see now_of() */
+    uint64_t deadline, waited; /* waited: how far its clock is ahead, see now_of() */
     unsigned queued;
     int result;
-    uint64_t read_since_yield;    /* words, as bits */
+    uint64_t read_since_yield; /* words, as bits */
     uint8_t stale[WORDS];
 } thread_t;
 
@@ -109,18 +109,20 @@ typedef struct cell {
 } cell_t;
 
 static const model_client_t *client;
-static unsigned bound, old_read_bound;   /* of this exploration; old_read_bound 0: none */
+static unsigned bound, old_read_bound; /* of this exploration; old_read_bound 0: none */
 static bool tracing, replaying, starting, deep;
 
 static thread_t threads[MODEL_THREADS + 1];
 static store_t stores[MODEL_THREADS + 1][SEQUENCE];
 static word_t words[WORDS];
 static unsigned word_count;
-static uint64_t shared_words;   /* of a replayed execution, in the order of their first access */
+static uint64_t shared_words; /* of a replayed execution, in the order of their first access */
 static uint8_t word_index[4096];
 static view_t fences;
 static cell_t cells[CELLS];
-static struct { uintptr_t start, end; } freed[FREED];
+static struct {
+    uintptr_t start, end;
+} freed[FREED];
 static unsigned freed_count;
 static choice_t path[CHOICES];
 static unsigned path_used, path_known;
@@ -137,11 +139,11 @@ static char failure[512];
 static uint64_t executions, prunes, outcomes, states;
 
 static unsigned client_number;
-static const char *weakened;      /* the mutant that this run is to be, or NULL */
-extern model_site_t *__start_model_sites[], *__stop_model_sites[];   /* the linker's names for a section's ends */
+static const char *weakened;                                       /* the mutant that this run is to be, or NULL */
+extern model_site_t *__start_model_sites[], *__stop_model_sites[]; /* the linker's names for a section's ends */
 
-static const char *const order_name[] = {"relaxed", "acquire", "release", "acq_rel"};
-static const char *const kind_name[] = {"load", "store", "exchange", "cas", "fetch", "fence", "heavy"};
+static const char *const order_name[] = { "relaxed", "acquire", "release", "acq_rel" };
+static const char *const kind_name[] = { "load", "store", "exchange", "cas", "fetch", "fence", "heavy" };
 
 /* ---- coroutines ---- */
 
@@ -161,7 +163,7 @@ __asm__(".text\n.globl model_switch_\n.type model_switch_,@function\nmodel_switc
 static void context_start(int t)
 {
     void **top = (void **)(void *)(stacks[t] + STACK) - 1;
-    *top = NULL;   /* where thread_main() would return to: the stack is aligned as after a call */
+    *top = NULL; /* where thread_main() would return to: the stack is aligned as after a call */
     *--top = (void *)(uintptr_t)thread_main;
     for (int i = 0; i < 6; i++) *--top = NULL;
     threads[t].context = top;
@@ -283,8 +285,10 @@ static unsigned choose(unsigned count)
 unsigned model_choose(unsigned count)
 {
     unsigned pick = choose(count);
-    if (self == 0) setup_mark = mix(setup_mark, pick + 1);
-    else history(pick);
+    if (self == 0)
+        setup_mark = mix(setup_mark, pick + 1);
+    else
+        history(pick);
     return pick;
 }
 
@@ -292,8 +296,8 @@ unsigned model_choose(unsigned count)
 
 typedef struct seen {
     uint64_t hash;
-    uint32_t epoch;      /* the exploration it is of */
-    uint32_t budget;     /* preemptions that were left */
+    uint32_t epoch;  /* the exploration it is of */
+    uint32_t budget; /* preemptions that were left */
 } seen_t;
 
 static seen_t *table;
@@ -379,7 +383,7 @@ static bool seen_before(bool stay)
         table_used++;
         states++;
     }
-    *s = (seen_t){hash, epoch, budget};
+    *s = (seen_t){ hash, epoch, budget };
     return false;
 }
 
@@ -427,7 +431,7 @@ static unsigned pick_next(void)
 
     /* Going on with the same thread is choice 0; then the ready ones in turn; then those whose deadline would have to
      * pass; then those that would have to wake for no reason. */
-    uint8_t options[3 * MODEL_THREADS] = {0};
+    uint8_t options[3 * MODEL_THREADS] = { 0 };
     unsigned count = 0, me = (unsigned)self;
     bool stay = (may & ready & bit(me)) != 0;
     if (stay) options[count++] = (uint8_t)me;
@@ -640,7 +644,7 @@ static void site_used(model_site_t *site)
     site->clients[client_number / 64] |= UINT64_C(1) << client_number % 64;
     if (site->used) return;
     site->used = (uint8_t)(site->order + 1);
-    for (unsigned order = site->order; weakened && order-- > 0;)   /* down to 0, which is what removes a fence */
+    for (unsigned order = site->order; weakened && order-- > 0;) /* down to 0, which is what removes a fence */
         if (!strcmp(weakened, mutant_name(site, order))) site->used = (uint8_t)(order + 1);
 }
 
@@ -678,19 +682,19 @@ static word_t *begin(model_site_t *site, const void *p, size_t size)
     check_alive(p, size);
     w = word_of(p, size);
     if (peek(p, size) != value_of(w, newest(w)) && !w->shared && (w->users & (w->users - 1)) == 0) {
-        w->run = 0;   /* its only user may also write it plainly */
+        w->run = 0; /* its only user may also write it plainly */
         threads[self].now.seen[w - words] = 0;
         w = word_of(p, size);
     }
-    if (peek(p, size) != value_of(w, newest(w)))
-        fail(MODEL_MISUSE, "%s was written by a plain store", word_name(w));
+    if (peek(p, size) != value_of(w, newest(w))) fail(MODEL_MISUSE, "%s was written by a plain store", word_name(w));
     return w;
 }
 
 static const char *from_text(const word_t *w, store_id id)
 {
     static char text[96];
-    int n = id ? snprintf(text, sizeof text, "stored by T%d at %u", id / SEQUENCE, stores[id / SEQUENCE][id % SEQUENCE].step)
+    int n = id ? snprintf(text, sizeof text, "stored by T%d at %u", id / SEQUENCE,
+                          stores[id / SEQUENCE][id % SEQUENCE].step)
                : snprintf(text, sizeof text, "initial");
     if (id != newest(w))
         snprintf(text + n, sizeof text - (size_t)n, "; the newest is %" PRIu64, value_of(w, newest(w)));
@@ -703,8 +707,10 @@ static uint64_t read_from(word_t *w, store_id id, unsigned order)
     unsigned i = (unsigned)(w - words);
     me->now.seen[i] = id;
     me->read_since_yield |= UINT64_C(1) << i;
-    if (id == newest(w)) me->stale[i] = 0;
-    else if (old_read_bound) old_reads++;
+    if (id == newest(w))
+        me->stale[i] = 0;
+    else if (old_read_bound)
+        old_reads++;
     if (id) {
         const view_t *view = &stores[id / SEQUENCE][id % SEQUENCE].view;
         join(order & MODEL_ACQUIRE ? &me->now : &me->pending, view);
@@ -803,13 +809,30 @@ static uint64_t modify(model_site_t *site, word_t *w, uint64_t (*function)(uint6
     return old;
 }
 
-static uint64_t do_exchange(uint64_t old, uint64_t v) { (void)old; return v; }
-static uint64_t do_add(uint64_t old, uint64_t v) { return old + v; }
-static uint64_t do_sub(uint64_t old, uint64_t v) { return old - v; }
-static uint64_t do_or(uint64_t old, uint64_t v) { return old | v; }
-static uint64_t do_and(uint64_t old, uint64_t v) { return old & v; }
+static uint64_t do_exchange(uint64_t old, uint64_t v)
+{
+    (void)old;
+    return v;
+}
+static uint64_t do_add(uint64_t old, uint64_t v)
+{
+    return old + v;
+}
+static uint64_t do_sub(uint64_t old, uint64_t v)
+{
+    return old - v;
+}
+static uint64_t do_or(uint64_t old, uint64_t v)
+{
+    return old | v;
+}
+static uint64_t do_and(uint64_t old, uint64_t v)
+{
+    return old & v;
+}
 
-static uint64_t modify_or_plain(model_site_t *site, void *p, size_t size, uint64_t (*function)(uint64_t, uint64_t), uint64_t v)
+static uint64_t modify_or_plain(model_site_t *site, void *p, size_t size, uint64_t (*function)(uint64_t, uint64_t),
+                                uint64_t v)
 {
     word_t *w = begin(site, p, size);
     if (w) return modify(site, w, function, v);
@@ -825,7 +848,7 @@ uint64_t model_exchange_(model_site_t *site, void *p, size_t size, uint64_t valu
 
 uint64_t model_fetch_(model_site_t *site, int op, void *p, size_t size, uint64_t value)
 {
-    static uint64_t (*const functions[])(uint64_t, uint64_t) = {do_add, do_sub, do_or, do_and};
+    static uint64_t (*const functions[])(uint64_t, uint64_t) = { do_add, do_sub, do_or, do_and };
     return modify_or_plain(site, p, size, functions[op], value);
 }
 
@@ -872,7 +895,8 @@ bool model_cas_(model_site_t *site, void *p, size_t size, void *expected, uint64
         trace("%-18s cas %s of %s: %" PRIu64 " (%s) -> %" PRIu64, site_text(site), order_name[order], word_name(w), old,
               from, value);
     else
-        trace("%-18s cas of %s fails: %" PRIu64 " (%s), wanted %" PRIu64, site_text(site), word_name(w), old, from, want);
+        trace("%-18s cas of %s fails: %" PRIu64 " (%s), wanted %" PRIu64, site_text(site), word_name(w), old, from,
+              want);
     return success;
 }
 
@@ -1040,7 +1064,8 @@ void cc_os_wake_(const uint32_t *p, uint32_t count)
     reschedule();
     word_t *w = word_at(p);
     bool freed_word = false;
-    for (unsigned i = 0; i < freed_count; i++) freed_word |= (uintptr_t)p >= freed[i].start && (uintptr_t)p < freed[i].end;
+    for (unsigned i = 0; i < freed_count; i++)
+        freed_word |= (uintptr_t)p >= freed[i].start && (uintptr_t)p < freed[i].end;
     if (!freed_word) {
         w = word_of(p, sizeof *p);
         store_id seen = threads[self].now.seen[w - words];
@@ -1216,7 +1241,7 @@ static void forget_words(void)
     word_count = 0;
 }
 
-static uint64_t steps, step_limit;   /* of one exploration; a limit of 0 is none. Not a time: every run does the same */
+static uint64_t steps, step_limit; /* of one exploration; a limit of 0 is none. Not a time: every run does the same */
 static bool unfinished;
 
 static model_verdict_t explore(const model_client_t *c, unsigned preemption_bound, unsigned old_reads_bound)
@@ -1242,8 +1267,10 @@ static model_verdict_t explore(const model_client_t *c, unsigned preemption_boun
             epoch++;
             continue;
         }
-        if (pruned) prunes++;
-        else executions++;
+        if (pruned)
+            prunes++;
+        else
+            executions++;
         if (verdict != MODEL_PASSES) return verdict;
         more = backtrack();
         unfinished = more && step_limit && steps >= step_limit;
@@ -1258,8 +1285,8 @@ model_verdict_t model_explore(const model_client_t *c)
 
 /* ---- the program ---- */
 
-static const char *const verdict_name[] = {"passes", "assertion", "lost wake-up", "livelock", "data race", "use after free",
-                                           "misuse"};
+static const char *const verdict_name[] = { "passes",    "assertion",      "lost wake-up", "livelock",
+                                            "data race", "use after free", "misuse" };
 
 /* Whether the failed path, run once more, fails in the same way. Finds out shared_words for a replay. */
 static bool fails_again(void)
@@ -1298,8 +1325,8 @@ static void show_failure(const char *program)
     printf("  => %s\n", failure);
     for (unsigned t = 1; t <= thread_count; t++)
         if (threads[t].status == ASLEEP) printf("     T%u sleeps on %s\n", t, word_name(word_at(threads[t].asleep_on)));
-    printf("  again: %s%s%s --replay %s/%u.%u/%" PRIx64 "/", program, weakened ? " --weaken " : "", weakened ? weakened : "",
-           client->name, bound, old_read_bound, shared_words);
+    printf("  again: %s%s%s --replay %s/%u.%u/%" PRIx64 "/", program, weakened ? " --weaken " : "",
+           weakened ? weakened : "", client->name, bound, old_read_bound, shared_words);
     for (unsigned i = 0, first = 1; i < path_used; i++) {
         if (path[i].pick == 0) continue;
         unsigned last = i;
@@ -1333,7 +1360,7 @@ static bool read_path(const char *text)
 
 static int replay(const char *program, const char *text, const model_client_t *clients, size_t count)
 {
-    const char *slashes[3] = {NULL, NULL, NULL};   /* the last three: a name may have one, too */
+    const char *slashes[3] = { NULL, NULL, NULL }; /* the last three: a name may have one, too */
     for (const char *at = text; (at = strchr(at, '/')) != NULL; at++) {
         slashes[0] = slashes[1];
         slashes[1] = slashes[2];
@@ -1345,7 +1372,8 @@ static int replay(const char *program, const char *text, const model_client_t *c
         return 2;
     }
     for (size_t i = 0; i < count; i++) {
-        if (strlen(clients[i].name) != (size_t)(slash - text) || strncmp(clients[i].name, text, (size_t)(slash - text))) continue;
+        if (strlen(clients[i].name) != (size_t)(slash - text) || strncmp(clients[i].name, text, (size_t)(slash - text)))
+            continue;
         client = &clients[i];
         char *dot;
         bound = (unsigned)strtoul(slash + 1, &dot, 10);
@@ -1386,7 +1414,7 @@ static const char *kept_reason(const char *list, const model_site_t *site, const
     const char *reason = NULL, *line = source_line(site), *file = strrchr(site->file, '/');
     file = file ? file + 1 : site->file;
     while (f && !reason && fgets(text, sizeof text, f)) {
-        char *fields[4] = {text, NULL, NULL, NULL};
+        char *fields[4] = { text, NULL, NULL, NULL };
         for (int i = 1; i < 4 && fields[i - 1]; i++) {
             char *bar = strstr(fields[i - 1], " | ");
             if (bar) *bar = 0;
@@ -1429,18 +1457,20 @@ static unsigned list_mutants(mutant_t *list, const char *only)
     for (model_site_t **s = __start_model_sites; s < __stop_model_sites; s++) {
         const model_site_t *site = *s;
         bool swap = site->kind < MODEL_FENCE && site->order == MODEL_ACQ_REL;
-        if (strstr(site->file, "tests/model/") && !strstr(site->file, "/../")) continue;   /* the client's own */
-        for (unsigned order = swap ? MODEL_ACQUIRE : MODEL_RELAXED; order < (swap ? MODEL_ACQ_REL : !!site->order); order++) {
+        if (strstr(site->file, "tests/model/") && !strstr(site->file, "/../")) continue; /* the client's own */
+        for (unsigned order = swap ? MODEL_ACQUIRE : MODEL_RELAXED; order < (swap ? MODEL_ACQ_REL : !!site->order);
+             order++) {
             if (only && strncmp(only, mutant_name(site, order), strlen(only))) continue;
             if (count == MUTANTS) abort();
-            list[count++] = (mutant_t){*s, order};
+            list[count++] = (mutant_t){ *s, order };
         }
     }
     return count;
 }
 
 /* Runs the clients that execute it, in the given order, until one fails. Returns 'c'aught, 'k'ept or 'w'rong. */
-static char try_mutant(const mutant_t *m, const model_client_t *clients, const size_t *in_order, size_t count, const char *list)
+static char try_mutant(const mutant_t *m, const model_client_t *clients, const size_t *in_order, size_t count,
+                       const char *list)
 {
     model_site_t *site = m->site;
     char name[160], mutation[64];
@@ -1459,10 +1489,15 @@ static char try_mutant(const mutant_t *m, const model_client_t *clients, const s
             by = clients[i].name, how = verdict_name[verdict];
     }
     site->used = executed ? (uint8_t)(site->order + 1) : 0;
-    if (by && reason) printf("CAUGHT    %-34s %s by %s, but the list says that it is not\n", name, how, by);
-    else if (by) printf("caught    %-34s %s by %s\n", name, how, by);
-    else if (reason) printf("kept      %-34s %s", name, reason);
-    else printf("SURVIVES  %-34s %s: %s%s\n", name, mutation, source_line(site), executed ? "" : " (no client executes it)");
+    if (by && reason)
+        printf("CAUGHT    %-34s %s by %s, but the list says that it is not\n", name, how, by);
+    else if (by)
+        printf("caught    %-34s %s by %s\n", name, how, by);
+    else if (reason)
+        printf("kept      %-34s %s", name, reason);
+    else
+        printf("SURVIVES  %-34s %s: %s%s\n", name, mutation, source_line(site),
+               executed ? "" : " (no client executes it)");
     return by ? (reason ? 'w' : 'c') : reason ? 'k' : 'w';
 }
 
@@ -1477,7 +1512,9 @@ static int mutate(const model_client_t *clients, size_t count, const char *list,
     /* Who executes which order, and how long each client takes: the cheapest go first. */
     for (size_t i = 0; i < count; i++) {
         client_number = (unsigned)i;
-        if ((clients[i].in_full_only && !deep) || explore(&clients[i], clients[i].bound, clients[i].old_reads) != MODEL_PASSES) continue;
+        if ((clients[i].in_full_only && !deep) ||
+            explore(&clients[i], clients[i].bound, clients[i].old_reads) != MODEL_PASSES)
+            continue;
         cost[i] = steps;
         size_t k = used++;
         for (; k > 0 && cost[in_order[k - 1]] > cost[i]; k--) in_order[k] = in_order[k - 1];
@@ -1519,17 +1556,25 @@ int model_main(int argc, char **argv, const model_client_t *clients, size_t coun
     const char *replayed = NULL, *kept_list = NULL, *first_name = NULL;
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
-        if (!strcmp(argv[i], "--full")) deep = true;
-        else if (!strcmp(argv[i], "--bound")) forced = (unsigned)strtoul(value, NULL, 10), has_forced = true, i++;
-        else if (!strcmp(argv[i], "--old-reads")) forced_old = (unsigned)strtoul(value, NULL, 10), has_forced_old = true, i++;
-        else if (!strcmp(argv[i], "--steps")) step_limit = strtoull(value, NULL, 10), i++;
-        else if (!strcmp(argv[i], "--mutate")) kept_list = value, i++;
-        else if (!strcmp(argv[i], "--weaken")) weakened = value, i++;
-        else if (!strcmp(argv[i], "--replay")) replayed = value, i++;
+        if (!strcmp(argv[i], "--full"))
+            deep = true;
+        else if (!strcmp(argv[i], "--bound"))
+            forced = (unsigned)strtoul(value, NULL, 10), has_forced = true, i++;
+        else if (!strcmp(argv[i], "--old-reads"))
+            forced_old = (unsigned)strtoul(value, NULL, 10), has_forced_old = true, i++;
+        else if (!strcmp(argv[i], "--steps"))
+            step_limit = strtoull(value, NULL, 10), i++;
+        else if (!strcmp(argv[i], "--mutate"))
+            kept_list = value, i++;
+        else if (!strcmp(argv[i], "--weaken"))
+            weakened = value, i++;
+        else if (!strcmp(argv[i], "--replay"))
+            replayed = value, i++;
         else if (argv[i][0] == '-') {
             printf("usage: %s [--full] [--bound N] [--old-reads N] [--steps N] [beginning of a client's name...]\n"
                    "       %s [--full] --mutate LIST [beginning of a mutant's name]\n"
-                   "       %s [--weaken MUTANT] --replay TEXT\n", argv[0], argv[0], argv[0]);
+                   "       %s [--weaken MUTANT] --replay TEXT\n",
+                   argv[0], argv[0], argv[0]);
             return strcmp(argv[i], "--help") ? 2 : 0;
         } else {
             any_named = true;
@@ -1537,13 +1582,13 @@ int model_main(int argc, char **argv, const model_client_t *clients, size_t coun
         }
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
-    const char *effort = getenv("TEST_EFFORT");   /* in percent; ./test --full sets 1000 */
+    const char *effort = getenv("TEST_EFFORT"); /* in percent; ./test --full sets 1000 */
     if (effort && strtol(effort, NULL, 10) >= 1000) deep = true;
     if ((deep || kept_list) && step_limit == 0) step_limit = kept_list ? MUTANT_STEPS : DEEP_STEPS;
     if (kept_list) return mutate(clients, count, kept_list, first_name);
     if (replayed) return replay(argv[0], replayed, clients, count);
-    printf("%-38s %11s %9s %10s %12s %12s %8s\n", "client", "preemptions", "old reads", "executions", "cut short", "states",
-           "seconds");
+    printf("%-38s %11s %9s %10s %12s %12s %8s\n", "client", "preemptions", "old reads", "executions", "cut short",
+           "states", "seconds");
     for (size_t i = 0; i < count; i++) {
         const model_client_t *c = &clients[i];
         bool named = !any_named, exactly = false;
@@ -1563,16 +1608,18 @@ int model_main(int argc, char **argv, const model_client_t *clients, size_t coun
         snprintf(bound_text, sizeof bound_text, b == MODEL_UNBOUNDED ? "any" : "%u", b);
         snprintf(old_text, sizeof old_text, old == 0 ? "any" : "%u", old);
         printf("%-38s %11s %9s %10" PRIu64 " %12" PRIu64 " %12" PRIu64 " %8.2f  %s%s%s\n", c->name, bound_text,
-               old_text, executions, prunes,
-               states, took, v == c->verdict ? "ok" : "FAILED", unfinished ? ", not finished" : "",
+               old_text, executions, prunes, states, took, v == c->verdict ? "ok" : "FAILED",
+               unfinished ? ", not finished" : "",
                c->verdict != MODEL_PASSES && v == c->verdict ? ": found the bug" : "");
         if (v == c->verdict && replays) {
             passed++;
         } else {
             failed++;
             if (!replays) printf("%s: the failed execution cannot be replayed\n", c->name);
-            if (v == MODEL_PASSES) printf("%s: expected a %s\n", c->name, verdict_name[c->verdict]);
-            else show_failure(argv[0]);
+            if (v == MODEL_PASSES)
+                printf("%s: expected a %s\n", c->name, verdict_name[c->verdict]);
+            else
+                show_failure(argv[0]);
         }
     }
     printf("%u passed, %u failed\n", passed, failed);

@@ -28,30 +28,30 @@ enum { MODEL_THREADS = 5, MODEL_UNBOUNDED = 255 };
 /* How a client must end. All but MODEL_PASSES are for clients with a known bug: they show that the checker finds it. */
 typedef enum model_verdict {
     MODEL_PASSES,
-    MODEL_ASSERTION,   /* a model_check() failed */
-    MODEL_DEADLOCK,    /* every thread blocked: a wake-up was lost */
-    MODEL_LIVELOCK,    /* an execution longer than any that makes progress */
-    MODEL_RACE,        /* two unordered accesses to plain memory, one of them a write */
-    MODEL_FREED,       /* an access to memory after model_freed() */
-    MODEL_MISUSE       /* the client or the sources break a rule of the checker itself */
+    MODEL_ASSERTION, /* a model_check() failed */
+    MODEL_DEADLOCK,  /* every thread blocked: a wake-up was lost */
+    MODEL_LIVELOCK,  /* an execution longer than any that makes progress */
+    MODEL_RACE,      /* two unordered accesses to plain memory, one of them a write */
+    MODEL_FREED,     /* an access to memory after model_freed() */
+    MODEL_MISUSE     /* the client or the sources break a rule of the checker itself */
 } model_verdict_t;
 
 typedef struct model_client {
     const char *name;
-    void (*setup)(void);                    /* before each execution, alone */
-    void (*threads[MODEL_THREADS])(void);   /* the first NULL ends the list */
-    void (*finish)(void);                   /* after the last thread ended, alone; may be NULL */
-    uint8_t bound;                          /* preemptions an execution; MODEL_UNBOUNDED: every interleaving */
-    uint8_t full_bound;                     /* the same with --full; 0: as bound */
-    uint8_t old_reads;                      /* loads that may return another than the newest store, an execution; 0: any */
-    uint8_t full_old_reads;                 /* the same with --full; 0: as old_reads */
-    uint8_t spurious;                       /* waits that may return for no reason, an execution */
-    uint8_t weak_failures;                  /* weak compare-and-swaps that may fail for no reason, an execution */
-    uint8_t clock_jumps;                    /* reads of the clock that may find a second gone, an execution */
-    bool membarrier;                        /* the system has it: the asymmetric fence is in use */
-    uint8_t refusals;                       /* membarriers that may be refused, an execution; and a wait that times out is
+    void (*setup)(void);                  /* before each execution, alone */
+    void (*threads[MODEL_THREADS])(void); /* the first NULL ends the list */
+    void (*finish)(void);                 /* after the last thread ended, alone; may be NULL */
+    uint8_t bound;                        /* preemptions an execution; MODEL_UNBOUNDED: every interleaving */
+    uint8_t full_bound;                   /* the same with --full; 0: as bound */
+    uint8_t old_reads;      /* loads that may return another than the newest store, an execution; 0: any */
+    uint8_t full_old_reads; /* the same with --full; 0: as old_reads */
+    uint8_t spurious;       /* waits that may return for no reason, an execution */
+    uint8_t weak_failures;  /* weak compare-and-swaps that may fail for no reason, an execution */
+    uint8_t clock_jumps;    /* reads of the clock that may find a second gone, an execution */
+    bool membarrier;        /* the system has it: the asymmetric fence is in use */
+    uint8_t refusals;       /* membarriers that may be refused, an execution; and a wait that times out is
                                              * long enough for every thread's writes to be seen */
-    bool insert;                            /* stores may land before others in modification order (2+2W) */
+    bool insert;            /* stores may land before others in modification order (2+2W) */
     bool in_full_only;
     model_verdict_t verdict;
 } model_client_t;
@@ -69,7 +69,7 @@ void model_check_(bool ok, const char *text, const char *file, int line);
 /* Plain memory that threads share: say so at each access, and unordered ones are reported. */
 void model_read(const void *memory, size_t bytes);
 void model_write(const void *memory, size_t bytes);
-void *model_copy(void *to, const void *from, size_t bytes);   /* memcpy, with both sides marked */
+void *model_copy(void *to, const void *from, size_t bytes); /* memcpy, with both sides marked */
 
 /* From now on nothing may touch it, except that a wake may name its address. */
 void model_freed(const void *memory, size_t bytes);

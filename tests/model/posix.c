@@ -14,7 +14,7 @@
 /* ---- mutex and condition variable ---- */
 
 typedef struct mutex {
-    uint32_t word;   /* 0: free */
+    uint32_t word; /* 0: free */
 } mutex_t;
 
 /* Its word is not on the sleeper's stack, where the next wait's would be at the same address. */
@@ -142,8 +142,14 @@ static void wait_for(const uint32_t *word)
     }
 }
 
-static void sleeper_on_flag(void) { wait_for(flag); }
-static void sleeper_on_other(void) { wait_for(other); }
+static void sleeper_on_flag(void)
+{
+    wait_for(flag);
+}
+static void sleeper_on_other(void)
+{
+    wait_for(other);
+}
 
 static void set(uint32_t *word, uint32_t count)
 {
@@ -151,8 +157,14 @@ static void set(uint32_t *word, uint32_t count)
     posix_wake_(word, count);
 }
 
-static void setter_of_one(void) { set(flag, 1); }
-static void setter_of_all(void) { set(flag, CC_OS_ALL); }
+static void setter_of_one(void)
+{
+    set(flag, 1);
+}
+static void setter_of_all(void)
+{
+    set(flag, CC_OS_ALL);
+}
 
 static void setter_of_both(void)
 {
@@ -202,16 +214,37 @@ static void freeing_sleeper(void)
 #define BOUND(preemptions) .bound = preemptions, .full_bound = preemptions + 1, .old_reads = 1, .full_old_reads = 2
 
 static const model_client_t clients[] = {
-    {.name = "posix", .setup = setup, .threads = {sleeper_on_flag, setter_of_one}, .finish = nobody_queues,
-     .bound = MODEL_UNBOUNDED, .spurious = 1},
-    {.name = "posix_wake_all", .setup = setup, .threads = {sleeper_on_flag, sleeper_on_flag, setter_of_all},
-     .finish = nobody_queues, BOUND(2)},
-    {.name = "posix_wake_one_each", .setup = setup, .threads = {taker, taker, give_two}, .finish = nobody_queues, BOUND(2)},
-    {.name = "posix_one_bucket", .setup = setup, .threads = {sleeper_on_flag, sleeper_on_other, setter_of_both},
-     .finish = nobody_queues, BOUND(2)},
-    {.name = "posix_timeout_crosses_wake", .setup = setup, .threads = {timed_taker, taker, give}, .finish = nobody_queues, BOUND(2)},
-    {.name = "posix_word_freed", .setup = setup, .threads = {freeing_sleeper, setter_of_one}, .finish = nobody_queues,
-     .bound = MODEL_UNBOUNDED},
+    { .name = "posix",
+      .setup = setup,
+      .threads = { sleeper_on_flag, setter_of_one },
+      .finish = nobody_queues,
+      .bound = MODEL_UNBOUNDED,
+      .spurious = 1 },
+    { .name = "posix_wake_all",
+      .setup = setup,
+      .threads = { sleeper_on_flag, sleeper_on_flag, setter_of_all },
+      .finish = nobody_queues,
+      BOUND(2) },
+    { .name = "posix_wake_one_each",
+      .setup = setup,
+      .threads = { taker, taker, give_two },
+      .finish = nobody_queues,
+      BOUND(2) },
+    { .name = "posix_one_bucket",
+      .setup = setup,
+      .threads = { sleeper_on_flag, sleeper_on_other, setter_of_both },
+      .finish = nobody_queues,
+      BOUND(2) },
+    { .name = "posix_timeout_crosses_wake",
+      .setup = setup,
+      .threads = { timed_taker, taker, give },
+      .finish = nobody_queues,
+      BOUND(2) },
+    { .name = "posix_word_freed",
+      .setup = setup,
+      .threads = { freeing_sleeper, setter_of_one },
+      .finish = nobody_queues,
+      .bound = MODEL_UNBOUNDED },
 };
 
 int main(int argc, char **argv)

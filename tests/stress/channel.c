@@ -91,7 +91,7 @@ static int send_somehow(stress_thread *t, traffic *f, uint64_t number)
         /* fall through */
     default:
         if (f->words == 2 && stress_random(t, 2) == 0) {
-            struct pair p = {{m.words[0], m.words[1]}};
+            struct pair p = { { m.words[0], m.words[1] } };
             result = pair_send(f->channel, p);
         } else {
             result = cc_channel_send(f->channel, &m);
@@ -127,9 +127,7 @@ static bool receive_somehow(stress_thread *t, traffic *f)
             return true;
         }
         /* fall through */
-    default:
-        result = cc_channel_recv(f->channel, &m);
-        CHECK(result == 0 || result == EPIPE);
+    default: result = cc_channel_recv(f->channel, &m); CHECK(result == 0 || result == EPIPE);
     }
     CHECK(result == 0 || result == EAGAIN || result == ETIMEDOUT || result == EPIPE);
     if (result == 0) check_received(f, me, &m);
@@ -168,8 +166,8 @@ static void run_traffic(int senders, int receivers, uint32_t kind, uint64_t ms)
 {
     static traffic f;
     static uint64_t random;
-    static const size_t capacities[] = {1, 2, 3, 8, 100, 1024}, words[] = {2, 3, MOST_WORDS};
-    static const uint32_t snoozes[] = {CC_SNOOZE_ADAPTIVE, CC_SNOOZE_NONE, 8};
+    static const size_t capacities[] = { 1, 2, 3, 8, 100, 1024 }, words[] = { 2, 3, MOST_WORDS };
+    static const uint32_t snoozes[] = { CC_SNOOZE_ADAPTIVE, CC_SNOOZE_NONE, 8 };
     if (random == 0) random = test_seed(42);
     memset(&f, 0, sizeof f);
     f.words = words[test_random(&random) % 3];
@@ -179,18 +177,20 @@ static void run_traffic(int senders, int receivers, uint32_t kind, uint64_t ms)
     f.sending = (uint32_t)senders;
     f.close_after = test_random(&random) % 2 ? 0 : (uint32_t)(1 + test_random(&random) % 2000);
     f.deadline = stress_deadline(ms);
-    cc_channel_options_t options = {capacities[test_random(&random) % 6], f.words * 8, kind, snoozes[test_random(&random) % 3]};
+    cc_channel_options_t options = { capacities[test_random(&random) % 6], f.words * 8, kind,
+                                     snoozes[test_random(&random) % 3] };
     REQUIRE(cc_channel_create(&f.channel, &options) == 0);
     stress_threads(senders + receivers, traffic_body, &f);
     for (int s = 0; s < senders; s++) {
-        account all = {0, 0, 0};
+        account all = { 0, 0, 0 };
         for (int r = 0; r < receivers; r++) {
             all.count += f.received[r][s].count;
             all.sum += f.received[r][s].sum;
         }
         if (!CHECK_EQ(f.sent[s].count, all.count) || !CHECK_EQ(f.sent[s].sum, all.sum))
             printf("  sender %d of %d to %d, kind %u, capacity %zu, %zu words, snooze %u, close after %u\n", s, senders,
-                   receivers, (unsigned)kind, options.capacity, f.words, (unsigned)options.snooze_iters, (unsigned)f.close_after);
+                   receivers, (unsigned)kind, options.capacity, f.words, (unsigned)options.snooze_iters,
+                   (unsigned)f.close_after);
     }
     CHECK_EQ(cc_channel_len(f.channel), 0);
     CHECK_EQ(f.channel->senders.event.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
@@ -258,7 +258,7 @@ static void circle_body(stress_thread *t, void *shared)
 static void run_circle(int threads, uint32_t kind, size_t capacity, uint32_t snooze, bool full)
 {
     static circle c;
-    cc_channel_options_t options = {capacity, sizeof(uint64_t), kind, snooze};
+    cc_channel_options_t options = { capacity, sizeof(uint64_t), kind, snooze };
     memset(&c, 0, sizeof c);
     uint64_t put = 0, found = 0, m;
     for (int i = 0; i < 2; i++) REQUIRE(cc_channel_create(&c.channels[i], &options) == 0);
@@ -272,7 +272,7 @@ static void run_circle(int threads, uint32_t kind, size_t capacity, uint32_t sno
 
 STRESS(messages_that_go_round_never_stop)
 {
-    static const uint32_t snoozes[] = {CC_SNOOZE_ADAPTIVE, CC_SNOOZE_NONE, 8};
+    static const uint32_t snoozes[] = { CC_SNOOZE_ADAPTIVE, CC_SNOOZE_NONE, 8 };
     for (int i = 0; i < 3; i++) {
         for (size_t capacity = 1; capacity <= 4; capacity += 3) {
             for (int full = 0; full < 2; full++) {
@@ -301,12 +301,13 @@ static CC_ALIGNED_(CC_CACHE_LINE) unsigned char lives_memory[4096];
 static void next_life(stress_thread *t, lives *l, uint64_t round)
 {
     uint64_t threads = (uint64_t)(l->senders + l->receivers + 1);
-    cc_backoff_t backoff = {1, 1, 16, 0, 4};
+    cc_backoff_t backoff = { 1, 1, 16, 0, 4 };
     cc_fetch_add_acq_rel(&l->arrived, 1);
     if (t->index == 0) {
         while (cc_load_acquire(&l->arrived) != threads * round) cc_backoff_snooze(&backoff);
         CHECK_EQ(l->accepted, l->got);
-        cc_channel_options_t options = {1 + stress_random(t, 4), 8, l->kind, stress_random(t, 3) ? CC_SNOOZE_NONE : 3};
+        cc_channel_options_t options = { 1 + stress_random(t, 4), 8, l->kind,
+                                         stress_random(t, 3) ? CC_SNOOZE_NONE : 3 };
         REQUIRE(cc_channel_init(lives_memory, sizeof lives_memory, &options, &l->channel) == 0);
         cc_store_release(&l->born, round);
     }
@@ -343,7 +344,7 @@ static void lives_body(stress_thread *t, void *shared)
 
 STRESS(a_close_at_any_moment_loses_nothing_that_was_accepted)
 {
-    static const int threads[][2] = {{1, 1}, {1, 1}, {1, 2}, {2, 2}};
+    static const int threads[][2] = { { 1, 1 }, { 1, 1 }, { 1, 2 }, { 2, 2 } };
     for (int i = 0; i < 4; i++) {
         static lives l;
         memset(&l, 0, sizeof l);

@@ -30,7 +30,7 @@ static uint64_t await_turn(stress_thread *t, ping_pong *p, int side, uint64_t tu
 {
     cc_event_t *event = &p->side[side].event;
     if (stress_random(t, 16) > 0) { /* stays awake */
-        cc_backoff_t backoff = {1, 1, 1, 0, 10};
+        cc_backoff_t backoff = { 1, 1, 1, 0, 10 };
         uint64_t now;
         while ((now = cc_load_acquire(&p->side[side].turn)) < turn && !cc_backoff_is_completed(&backoff))
             if (stress_random(t, 1000) == 0) cc_backoff_snooze(&backoff);
@@ -97,7 +97,7 @@ static uint64_t lost_in_ping_pong(uint64_t ms)
 /* Under a sanitizer or an emulator stores hardly ever linger, so only the real machine with time to try must find it. */
 TEST(a_missing_fence_loses_a_wake_up_and_is_noticed)
 {
-    static const uint32_t modes[] = {CC_FENCE_SYMMETRIC_, CC_FENCE_ASYMMETRIC_};
+    static const uint32_t modes[] = { CC_FENCE_SYMMETRIC_, CC_FENCE_ASYMMETRIC_ };
     bool certain = !TEST_SANITIZED && test_effort(100) >= 100 && cc_costs()->cpus > 1;
     stress_use_cpus(cc_costs()->cpus);
     for (int i = 0; i < 2; i++) {
@@ -125,9 +125,9 @@ typedef struct crowd {
     uint32_t producing;
     uint32_t closed;
     int producers;
-    bool patient;  /* nobody uses a deadline */
-    bool at_once;  /* nobody spins before it sleeps */
-    bool for_all;  /* some producers add several and notify all */
+    bool patient; /* nobody uses a deadline */
+    bool at_once; /* nobody spins before it sleeps */
+    bool for_all; /* some producers add several and notify all */
     uint64_t deadline;
 } crowd;
 
@@ -170,8 +170,10 @@ static void crowd_body(stress_thread *t, void *shared)
             bool all = c->for_all && stress_random(t, 4) == 0;
             uint64_t n = all ? 1 + stress_random(t, 8) : 1;
             cc_fetch_add_release(&c->available, n);
-            if (all) cc_event_notify_all(&c->event);
-            else cc_event_notify_one(&c->event);
+            if (all)
+                cc_event_notify_all(&c->event);
+            else
+                cc_event_notify_one(&c->event);
             mine += n;
             stress_progress(t);
             stress_pause(t);
@@ -185,8 +187,10 @@ static void crowd_body(stress_thread *t, void *shared)
         return;
     }
     for (int result; (result = take_or_wait(t, c)) >= 0;) {
-        if (result > 0) mine++, stress_progress(t);
-        else timeouts++;
+        if (result > 0)
+            mine++, stress_progress(t);
+        else
+            timeouts++;
         if (stress_random(t, 4) == 0) stress_pause(t);
     }
     while (take(c)) mine++; /* closed was seen, and what came before it is here */

@@ -45,7 +45,7 @@ CC_END_DECLS
 #define cc_atomic_load_(p, order)        (stress_delay(), __atomic_load_n((p), __ATOMIC_##order))
 #define cc_atomic_store_(p, v, order)    (stress_delay(), __atomic_store_n((p), (v), __ATOMIC_##order))
 #define cc_atomic_exchange_(p, v, order) (stress_delay(), __atomic_exchange_n((p), (v), __ATOMIC_##order))
-#define cc_atomic_cas_(p, e, v, weak, order)                                                                           \
+#define cc_atomic_cas_(p, e, v, weak, order) \
     (stress_delay(), __atomic_compare_exchange_n((p), (e), (v), weak, __ATOMIC_##order, __ATOMIC_RELAXED))
 #define cc_atomic_fetch_(op, p, v, order) (stress_delay(), __atomic_fetch_##op((p), (v), __ATOMIC_##order))
 

@@ -22,8 +22,10 @@ static bool acquire_somehow(stress_thread *t, guarded *g)
     switch (stress_random(t, 8)) {
     case 0: return cc_lock_try_acquire(&g->lock) || (cc_fetch_add_relaxed(&g->refused, 1), false);
     case 1:
-        return cc_lock_acquire_timeout(&g->lock, stress_random(t, 30000)) || (cc_fetch_add_relaxed(&g->timeouts, 1), false);
-    case 2: return cc_lock_acquire_until(&g->lock, stress_random(t, 2)) || (cc_fetch_add_relaxed(&g->timeouts, 1), false);
+        return cc_lock_acquire_timeout(&g->lock, stress_random(t, 30000)) ||
+               (cc_fetch_add_relaxed(&g->timeouts, 1), false);
+    case 2:
+        return cc_lock_acquire_until(&g->lock, stress_random(t, 2)) || (cc_fetch_add_relaxed(&g->timeouts, 1), false);
     case 3: return cc_lock_acquire_timeout(&g->lock, CC_FOREVER);
     default: cc_lock_acquire(&g->lock); return true;
     }
@@ -43,7 +45,8 @@ static void guarded_body(stress_thread *t, void *shared)
         uint32_t dice = stress_random(t, 256);
         if (dice < 8) stress_pause(t);
         if (dice == 9) cc_os_yield_(); /* the holder is preempted */
-        if (dice == 10 && stress_random(t, 16) == 0) stress_sleep_ms(1 + (int)stress_random(t, 3)); /* waiters are owed it */
+        if (dice == 10 && stress_random(t, 16) == 0)
+            stress_sleep_ms(1 + (int)stress_random(t, 3)); /* waiters are owed it */
         g->opposite--;
         g->inside = false;
         cc_lock_release(&g->lock);
@@ -109,8 +112,10 @@ static void convoy_body(stress_thread *t, void *shared)
         if (leader) cc_lock_acquire(&c->lock);
         cc_fetch_add_acq_rel(&c->arrived, 1);
         while (cc_load_acquire(&c->arrived) < (round + 1) * c->threads) cc_backoff_snooze(&backoff);
-        if (leader) stress_sleep_ms(stress_random(t, 4) == 0 ? 2 : 0); /* the others are on their way to sleep, or sleep */
-        else if (stress_random(t, 4) > 0) cc_lock_acquire(&c->lock);
+        if (leader)
+            stress_sleep_ms(stress_random(t, 4) == 0 ? 2 : 0); /* the others are on their way to sleep, or sleep */
+        else if (stress_random(t, 4) > 0)
+            cc_lock_acquire(&c->lock);
         else
             while (!cc_lock_acquire_timeout(&c->lock, stress_random(t, 100000))) {}
         c->passed++;
@@ -154,11 +159,12 @@ static void freed_body(stress_thread *t, void *shared)
         if (cc_fetch_add_acq_rel(&f->arrived, 1) == (round + 1) * f->threads - 1) {
             object *made = (object *)malloc(sizeof *made);
             REQUIRE(made != NULL);
-            *made = (object){CC_LOCK_INIT, (int)f->threads};
+            *made = (object){ CC_LOCK_INIT, (int)f->threads };
             cc_store_release(&f->object, made);
         }
         object *o;
-        while (cc_load_acquire(&f->freed) != round || (o = cc_load_acquire(&f->object)) == NULL) cc_backoff_snooze(&backoff);
+        while (cc_load_acquire(&f->freed) != round || (o = cc_load_acquire(&f->object)) == NULL)
+            cc_backoff_snooze(&backoff);
         stress_pause(t);
         cc_lock_acquire(&o->lock);
         bool last = --o->references == 0;

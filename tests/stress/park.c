@@ -11,7 +11,8 @@ typedef struct ping_pong {
 
 static void park_somehow(stress_thread *t, cc_parker_t *parker)
 {
-    if (stress_random(t, 4) > 0) cc_parker_park(parker);
+    if (stress_random(t, 4) > 0)
+        cc_parker_park(parker);
     else
         while (!cc_parker_park_timeout(parker, stress_random(t, 50000))) {}
 }

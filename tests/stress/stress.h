@@ -72,7 +72,7 @@ static void *stress_main(void *argument)
 
 static inline void stress_sleep_ms(int ms)
 {
-    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+    struct timespec time = { ms / 1000, ms % 1000 * 1000000 };
     nanosleep(&time, NULL);
 }
 
@@ -178,12 +178,12 @@ __attribute__((unused)) static void stress_everywhere(void (*scenario)(void))
 }
 
 /* A case that runs everywhere: STRESS(nobody_starves) { ... } */
-#define STRESS(name)                          \
-    static void stress_##name(void);          \
-    TEST(name)                                \
-    {                                         \
-        stress_everywhere(stress_##name);     \
-    }                                         \
+#define STRESS(name)                      \
+    static void stress_##name(void);      \
+    TEST(name)                            \
+    {                                     \
+        stress_everywhere(stress_##name); \
+    }                                     \
     static void stress_##name(void)
 
 #endif

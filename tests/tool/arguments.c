@@ -26,14 +26,17 @@ enum { ARGUMENTS = 16, LIVE = 1 << 14 };
 static jmp_buf at_exit;
 static int exit_code;
 static bool running;
-static const char *content;     /* of files */
+static const char *content; /* of files */
 static size_t content_size;
 static int usable_cpus;
-static unsigned memory_ends_at, allocations;   /* the allocation that fails; 0: none does */
+static unsigned memory_ends_at, allocations; /* the allocation that fails; 0: none does */
 
 /* ---- what the program holds: memory, and files with `file` set ---- */
 
-static struct { void *what; bool file; } live[LIVE];
+static struct {
+    void *what;
+    bool file;
+} live[LIVE];
 static size_t live_count;
 
 static void *holds(void *what, bool file)
@@ -83,9 +86,18 @@ static bool memory_ends(void)
     return running && ++allocations == memory_ends_at;
 }
 
-void *__wrap_malloc(size_t size) { return memory_ends() ? NULL : holds(__real_malloc(size), false); }
-void *__wrap_calloc(size_t count, size_t size) { return memory_ends() ? NULL : holds(__real_calloc(count, size), false); }
-char *__wrap_strdup(const char *text) { return memory_ends() ? NULL : holds(__real_strdup(text), false); }
+void *__wrap_malloc(size_t size)
+{
+    return memory_ends() ? NULL : holds(__real_malloc(size), false);
+}
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return memory_ends() ? NULL : holds(__real_calloc(count, size), false);
+}
+char *__wrap_strdup(const char *text)
+{
+    return memory_ends() ? NULL : holds(__real_strdup(text), false);
+}
 
 void *__wrap_realloc(void *memory, size_t size)
 {
@@ -112,14 +124,17 @@ int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
 /* The machine's own files are as they are; others hold the input's lines, and what is written is lost. */
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
-    if (!running || !strncmp(path, "/proc/", 6) || !strncmp(path, "/sys/", 5) || (*mode != 'r' && !strcmp(path, "/dev/full")))
+    if (!running || !strncmp(path, "/proc/", 6) || !strncmp(path, "/sys/", 5) ||
+        (*mode != 'r' && !strcmp(path, "/dev/full")))
         return holds(__real_fopen(path, mode), true);
     if (*path == 0 || strstr(path, "missing")) {
         errno = ENOENT;
         return NULL;
     }
     if (*mode != 'r') return holds(__real_fopen("/dev/null", mode), true);
-    return holds(content_size ? fmemopen((void *)(uintptr_t)content, content_size, mode) : __real_fopen("/dev/null", mode), true);
+    return holds(content_size ? fmemopen((void *)(uintptr_t)content, content_size, mode)
+                              : __real_fopen("/dev/null", mode),
+                 true);
 }
 
 int __wrap_fclose(FILE *file)
@@ -150,7 +165,8 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 void __wrap_machine_measure(machine_t *m)
 {
     m->usable = usable_cpus;
-    for (int i = 0; i < MACHINE_PROBES; i++) m->cost[i] = (machine_cost_t){100, 10.0 * (i + 1), 9.0 * (i + 1), 20.0 * (i + 1)};
+    for (int i = 0; i < MACHINE_PROBES; i++)
+        m->cost[i] = (machine_cost_t){ 100, 10.0 * (i + 1), 9.0 * (i + 1), 20.0 * (i + 1) };
 }
 
 bool __wrap_bench_measure(bench_report *report, const bench_options *options, char *error, size_t error_size)
@@ -179,7 +195,7 @@ const char *__asan_default_options(void)
 static const char *run(const uint8_t *bytes, size_t size)
 {
     static char program[] = "concede";
-    char *arguments[ARGUMENTS + 2] = {program}, *text[2] = {NULL, NULL};
+    char *arguments[ARGUMENTS + 2] = { program }, *text[2] = { NULL, NULL };
     char *copy = __real_malloc(size + 1);
     size_t lengths[2], at = 0;
     int count = 1;
@@ -187,7 +203,7 @@ static const char *run(const uint8_t *bytes, size_t size)
     copy[size] = 0;
     while (at < size && copy[at] != '\n') {
         char *argument = copy + at;
-        at += strcspn(argument, "\n");   /* a zero ends an argument, too: what is after it is lost */
+        at += strcspn(argument, "\n"); /* a zero ends an argument, too: what is after it is lost */
         while (at < size && copy[at] == 0) at++;
         if (at < size && copy[at] == '\n') copy[at++] = 0;
         if (count <= ARGUMENTS) arguments[count++] = argument;
@@ -215,8 +231,10 @@ static const char *run(const uint8_t *bytes, size_t size)
     if (returned && live_count) wrong = live[0].file ? "a file is left open" : "memory is leaked";
     while (live_count) {
         live_count--;
-        if (live[live_count].file) __real_fclose(live[live_count].what);
-        else __real_free(live[live_count].what);
+        if (live[live_count].file)
+            __real_fclose(live[live_count].what);
+        else
+            __real_free(live[live_count].what);
     }
     if (exit_code == 0) {
         if (*text[1]) wrong = "it says 0 and complains";
@@ -224,7 +242,8 @@ static const char *run(const uint8_t *bytes, size_t size)
     } else if (exit_code == 1) {
         if (!*text[0] && strncmp(text[1], "concede", 7) != 0) wrong = "it says 1 and not why";
     } else if (exit_code == 2) {
-        if (count > 1 && (strncmp(text[1], "concede", 7) != 0 || !ends_with(text[1], "--help)\n"))) wrong = "it says 2 and not why";
+        if (count > 1 && (strncmp(text[1], "concede", 7) != 0 || !ends_with(text[1], "--help)\n")))
+            wrong = "it says 2 and not why";
     } else {
         wrong = "an exit code that concede(1) does not name";
     }
@@ -251,27 +270,142 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 /* ---- inputs: words that mean something, in any order, some of them damaged ---- */
 
 static const char *const words[] = {
-    "info", "bench", "tune", "report", "help", "version", "--help", "-h", "--version", "-V", "--", "-", "",
-    "--json", "--json=out", "--csv", "--list", "--quick", "-q", "--full", "--self-test", "--from", "--from=in", "--compare", "-c",
-    "in", "missing", "/dev/full", "-o", "--output", "out.html", "--only", "concede,pthread", "--pin", "none", "spread", "0,1",
-    "-t", "--threads", "1,2,32", "1024", "0", "1025", "1,,2", "-s", "--seconds", "0.01", "600", "nan", "inf", "1e999", "86400",
-    "-r", "--repeats", "64", "65", "--capacity", "16777216", "--message-size", "8", "64", "256", "18446744073709551616",
-    "--markdown", "document", "tables", "machine", "-w", "--wait", "-w3us", "3us", "1us..50us", "exp:20us", "exp:", "..", "1ms..1us",
-    "90%:2us,10%:1ms", "50%:exp:1us,50%:1us..2us", "1%:1us", "%", "1e308", "exp:1e308", "0", "3 ms", "5\xc2\xb5s", "-f", "--file", "-p",
-    "--prefer", "latency", "balance", "cpu", "cas", "lock", "park", "channel", "all", "lock.tight", "channel.stream", "lok", "-qr5", "-hq",
-    "--from\nin", "-c\nin", "--json\nout", "--markdown\ndocument", "-w\nexp:20us", "-f\nin", "-p\ncpu", "-o\nout", "-t\n1,2",
+    "info",
+    "bench",
+    "tune",
+    "report",
+    "help",
+    "version",
+    "--help",
+    "-h",
+    "--version",
+    "-V",
+    "--",
+    "-",
+    "",
+    "--json",
+    "--json=out",
+    "--csv",
+    "--list",
+    "--quick",
+    "-q",
+    "--full",
+    "--self-test",
+    "--from",
+    "--from=in",
+    "--compare",
+    "-c",
+    "in",
+    "missing",
+    "/dev/full",
+    "-o",
+    "--output",
+    "out.html",
+    "--only",
+    "concede,pthread",
+    "--pin",
+    "none",
+    "spread",
+    "0,1",
+    "-t",
+    "--threads",
+    "1,2,32",
+    "1024",
+    "0",
+    "1025",
+    "1,,2",
+    "-s",
+    "--seconds",
+    "0.01",
+    "600",
+    "nan",
+    "inf",
+    "1e999",
+    "86400",
+    "-r",
+    "--repeats",
+    "64",
+    "65",
+    "--capacity",
+    "16777216",
+    "--message-size",
+    "8",
+    "64",
+    "256",
+    "18446744073709551616",
+    "--markdown",
+    "document",
+    "tables",
+    "machine",
+    "-w",
+    "--wait",
+    "-w3us",
+    "3us",
+    "1us..50us",
+    "exp:20us",
+    "exp:",
+    "..",
+    "1ms..1us",
+    "90%:2us,10%:1ms",
+    "50%:exp:1us,50%:1us..2us",
+    "1%:1us",
+    "%",
+    "1e308",
+    "exp:1e308",
+    "0",
+    "3 ms",
+    "5\xc2\xb5s",
+    "-f",
+    "--file",
+    "-p",
+    "--prefer",
+    "latency",
+    "balance",
+    "cpu",
+    "cas",
+    "lock",
+    "park",
+    "channel",
+    "all",
+    "lock.tight",
+    "channel.stream",
+    "lok",
+    "-qr5",
+    "-hq",
+    "--from\nin",
+    "-c\nin",
+    "--json\nout",
+    "--markdown\ndocument",
+    "-w\nexp:20us",
+    "-f\nin",
+    "-p\ncpu",
+    "-o\nout",
+    "-t\n1,2",
 };
 
 static const char *const files[] = {
-    "3us\n1ms # a comment\n\n  7\n", "3 parsecs\n", "{", "[]", "{\"runs\": []}", "{\"concede_bench\": 1, \"runs\": []}",
-    "{\"concede_bench\": 1, \"runs\": [{\"family\": \"cas\", \"primary\": \"rate\", \"results\": [{\"name\": \"n\"}]}]}",
-    "{\"concede_bench\": 1, \"version\": \"0.1.0\", \"date\": \"2026-01-31T12:00:00Z\", \"command\": \"concede bench lock\", \"machine\": {"
-    "\"cpu\": \"x\", \"cpus\": 2, \"pause_ns\": 32.1, \"clock\": \"tsc\"}, \"peers\": [{\"name\": \"ck\", \"version\": \"1\", \"present\": "
-    "true}], \"runs\": [{\"workload\": \"lock.tight\", \"family\": \"lock\", \"title\": \"t\", \"parameters\": {\"threads\": 2, "
-    "\"outside_ns\": 0}, \"primary\": \"rate\", \"baseline\": \"concede\", \"slice_ms\": 100, \"rounds\": 2, \"rounds_dropped\": 1, "
-    "\"line_ns\": [85.2, 86.0], \"others\": [0.01, 0.2], \"winner\": null, \"results\": [{\"name\": \"concede\", \"uses\": \"u\", \"peer\": "
-    "\"concede\", \"ours\": true, \"baseline\": true, \"metrics\": {\"rate\": {\"samples\": [28.1, 29.0]}}, \"latency\": {\"count\": 5, "
-    "\"max\": 9, \"quantiles\": [[0.5, 83], [0.9, 99.1]]}, \"per_thread\": [10, 12]}, {\"name\": \"pthread_mutex\", \"metrics\": {\"rate\": "
+    "3us\n1ms # a comment\n\n  7\n",
+    "3 parsecs\n",
+    "{",
+    "[]",
+    "{\"runs\": []}",
+    "{\"concede_bench\": 1, \"runs\": []}",
+    "{\"concede_bench\": 1, \"runs\": [{\"family\": \"cas\", \"primary\": \"rate\", \"results\": [{\"name\": "
+    "\"n\"}]}]}",
+    "{\"concede_bench\": 1, \"version\": \"0.1.0\", \"date\": \"2026-01-31T12:00:00Z\", \"command\": \"concede bench "
+    "lock\", \"machine\": {"
+    "\"cpu\": \"x\", \"cpus\": 2, \"pause_ns\": 32.1, \"clock\": \"tsc\"}, \"peers\": [{\"name\": \"ck\", \"version\": "
+    "\"1\", \"present\": "
+    "true}], \"runs\": [{\"workload\": \"lock.tight\", \"family\": \"lock\", \"title\": \"t\", \"parameters\": "
+    "{\"threads\": 2, "
+    "\"outside_ns\": 0}, \"primary\": \"rate\", \"baseline\": \"concede\", \"slice_ms\": 100, \"rounds\": 2, "
+    "\"rounds_dropped\": 1, "
+    "\"line_ns\": [85.2, 86.0], \"others\": [0.01, 0.2], \"winner\": null, \"results\": [{\"name\": \"concede\", "
+    "\"uses\": \"u\", \"peer\": "
+    "\"concede\", \"ours\": true, \"baseline\": true, \"metrics\": {\"rate\": {\"samples\": [28.1, 29.0]}}, "
+    "\"latency\": {\"count\": 5, "
+    "\"max\": 9, \"quantiles\": [[0.5, 83], [0.9, 99.1]]}, \"per_thread\": [10, 12]}, {\"name\": \"pthread_mutex\", "
+    "\"metrics\": {\"rate\": "
     "{\"samples\": [27.1, 1e400]}}, \"per_thread\": [1, -2]}]}]}",
 };
 
@@ -279,7 +413,7 @@ static size_t put(uint8_t *bytes, size_t at, size_t room, const char *text, uint
 {
     size_t length = strlen(text), start = at;
     for (size_t i = 0; i < length && at < room; i++) bytes[at++] = (uint8_t)text[i];
-    while (at > start && test_random(rng) % 6 == 0) {   /* damage: another byte, or one from elsewhere in it */
+    while (at > start && test_random(rng) % 6 == 0) { /* damage: another byte, or one from elsewhere in it */
         uint8_t *victim = &bytes[start + test_random(rng) % (at - start)];
         *victim = test_random(rng) % 2 ? (uint8_t)test_random(rng) : bytes[start + test_random(rng) % (at - start)];
     }
@@ -290,20 +424,21 @@ static size_t put(uint8_t *bytes, size_t at, size_t room, const char *text, uint
 
 TEST(no_argument_or_file_crashes_leaks_or_is_ignored)
 {
-    static const char *const commands[] = {"info", "bench", "tune", "report"};
+    static const char *const commands[] = { "info", "bench", "tune", "report" };
     uint64_t rng = test_seed(1);
-    unsigned seen[3] = {0, 0, 0};
+    unsigned seen[3] = { 0, 0, 0 };
     for (uint64_t i = test_effort(10000); i > 0; i--) {
         uint8_t bytes[2048];
         size_t at = 0;
         if (test_random(&rng) % 8) at = put(bytes, at, 1024, PICK(commands), &rng), bytes[at++] = '\n';
-        for (unsigned n = (unsigned)(test_random(&rng) % 6); n > 0; n--) at = put(bytes, at, 1024, PICK(words), &rng), bytes[at++] = '\n';
+        for (unsigned n = (unsigned)(test_random(&rng) % 6); n > 0; n--)
+            at = put(bytes, at, 1024, PICK(words), &rng), bytes[at++] = '\n';
         bytes[at++] = '\n';
         at = put(bytes, at, sizeof bytes, PICK(files), &rng);
         if (!CHECK(run(bytes, at) == NULL)) return;
         seen[exit_code]++;
     }
-    CHECK(seen[0] > 0 && seen[1] > 0 && seen[2] > 0);   /* else it tries too little */
+    CHECK(seen[0] > 0 && seen[1] > 0 && seen[2] > 0); /* else it tries too little */
     printf("exit code 0: %u, 1: %u, 2: %u\n", seen[0], seen[1], seen[2]);
 }
 #endif

@@ -22,7 +22,7 @@ static void set_up(uint32_t cpus)
 #include "fake_os.h"
 static void set_up(uint32_t cpus)
 {
-    cc_costs_t costs = {40000, 1000, 30000, cpus};
+    cc_costs_t costs = { 40000, 1000, 30000, cpus };
     fake_start();
     cc_costs_set(&costs);
     paused = 0;
@@ -33,12 +33,12 @@ static void set_up(uint32_t cpus)
 static uint64_t pauses_before;
 static unsigned yields_before;
 
-#define DOES(call, pauses_, yields_)                                                                                   \
-    do {                                                                                                               \
-        pauses_before = paused, yields_before = fake.yields;                                                           \
-        call;                                                                                                          \
-        CHECK_EQ(paused - pauses_before, pauses_);                                                                     \
-        CHECK_EQ(fake.yields - yields_before, yields_);                                                                \
+#define DOES(call, pauses_, yields_)                         \
+    do {                                                     \
+        pauses_before = paused, yields_before = fake.yields; \
+        call;                                                \
+        CHECK_EQ(paused - pauses_before, pauses_);           \
+        CHECK_EQ(fake.yields - yields_before, yields_);      \
     } while (0)
 
 /* A yield, or where there is no system, max pauses in its place. */
@@ -46,7 +46,7 @@ static unsigned yields_before;
 
 TEST(snooze_goes_through_the_documented_steps)
 {
-    cc_backoff_t forms[3] = {CC_SNOOZE_INIT};
+    cc_backoff_t forms[3] = { CC_SNOOZE_INIT };
     cc_backoff_options_t options = CC_BACKOFF_OPTIONS_INIT;
     cc_backoff_init_options(&forms[1], NULL);
     cc_backoff_init_options(&forms[2], &options);
@@ -56,8 +56,10 @@ TEST(snooze_goes_through_the_documented_steps)
         for (uint32_t step = 0; step < 12; step++) {
             CHECK_EQ(cc_backoff_step(b), step);
             CHECK_EQ(cc_backoff_is_completed(b), step > 10);
-            if (step <= 6) DOES(cc_backoff_snooze(b), UINT64_C(1) << step, 0);
-            else YIELDS(cc_backoff_snooze(b), 64);
+            if (step <= 6)
+                DOES(cc_backoff_snooze(b), UINT64_C(1) << step, 0);
+            else
+                YIELDS(cc_backoff_snooze(b), 64);
         }
         for (int more = 0; more < 3; more++) { /* completed stays completed and moves nothing */
             YIELDS(cc_backoff_snooze(b), 64);
@@ -107,7 +109,7 @@ TEST(spin_at_max_lets_a_snooze_yield)
 
 TEST(a_max_that_is_no_power_of_two_is_reached_exactly)
 {
-    static const uint32_t expected[] = {3, 6, 12, 24, 48, 50, 50};
+    static const uint32_t expected[] = { 3, 6, 12, 24, 48, 50, 50 };
     cc_backoff_t b;
     set_up(2);
     cc_backoff_init(&b, 3, 50);
@@ -120,9 +122,9 @@ TEST(a_max_that_is_no_power_of_two_is_reached_exactly)
 
 TEST(doubling_saturates_for_every_min_and_max)
 {
-    static const uint32_t edges[] = {0,         1,          2,          3,          5,          63,        64,
-                                     65,        1000,       1024,       0x7ffffffe, 0x7fffffff, 0x80000000, 0x80000001,
-                                     0xaaaaaaaa, 0xfffffffe, 0xffffffff};
+    static const uint32_t edges[] = { 0,          1,          2,          3,          5,          63,
+                                      64,         65,         1000,       1024,       0x7ffffffe, 0x7fffffff,
+                                      0x80000000, 0x80000001, 0xaaaaaaaa, 0xfffffffe, 0xffffffff };
     const size_t n = sizeof edges / sizeof edges[0];
     set_up(2);
     for (size_t i = 0; i < n; i++) {
@@ -151,12 +153,12 @@ TEST(doubling_saturates_for_every_min_and_max)
 
 TEST(fields_set_by_hand_to_anything_are_safe)
 {
-    static const uint32_t edges[] = {0, 1, 2, 7, 100};
+    static const uint32_t edges[] = { 0, 1, 2, 7, 100 };
     uint32_t rng = 1;
     set_up(2);
     for (uint32_t code = 0; code < 5 * 5 * 5 * 5 * 5; code++) {
-        cc_backoff_t start = {edges[code % 5], edges[code / 5 % 5], edges[code / 25 % 5], edges[code / 125 % 5],
-                              edges[code / 625]};
+        cc_backoff_t start = { edges[code % 5], edges[code / 5 % 5], edges[code / 25 % 5], edges[code / 125 % 5],
+                               edges[code / 625] };
         for (int call = 0; call < 4; call++) {
             cc_backoff_t b = start;
             for (int i = 0; i < 10; i++) {
@@ -180,7 +182,7 @@ TEST(fields_set_by_hand_to_anything_are_safe)
 
 TEST(all_zero_acts_as_one_pause)
 {
-    cc_backoff_t b = {0, 0, 0, 0, 0};
+    cc_backoff_t b = { 0, 0, 0, 0, 0 };
     set_up(2);
     CHECK_EQ(cc_backoff_step(&b), 0);
     CHECK(!cc_backoff_is_completed(&b));
@@ -192,11 +194,13 @@ TEST(step_form_makes_bad_limits_safe)
 {
     static const struct {
         uint32_t spin_limit, yield_limit, max, yields;
-    } cases[] = {{0, 0, 1, 0},    {0, 3, 1, 3},           {7, 3, 8, 0},       {20, 30, 1u << 20, 10},
-                 {21, 30, 1u << 20, 10}, {UINT32_MAX, UINT32_MAX, 1u << 20, UINT32_MAX - 20}, {UINT32_MAX, 5, 32, 0}};
+    } cases[] = { { 0, 0, 1, 0 },           { 0, 3, 1, 3 },
+                  { 7, 3, 8, 0 },           { 20, 30, 1u << 20, 10 },
+                  { 21, 30, 1u << 20, 10 }, { UINT32_MAX, UINT32_MAX, 1u << 20, UINT32_MAX - 20 },
+                  { UINT32_MAX, 5, 32, 0 } };
     set_up(2);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        cc_backoff_options_t options = {cases[i].spin_limit, cases[i].yield_limit};
+        cc_backoff_options_t options = { cases[i].spin_limit, cases[i].yield_limit };
         cc_backoff_t b;
         cc_backoff_init_options(&b, &options);
         CHECK_EQ(b.max, cases[i].max);
@@ -210,14 +214,16 @@ TEST(step_form_completes_after_yield_limit)
     set_up(2);
     for (uint32_t spin_limit = 0; spin_limit <= 8; spin_limit++) {
         for (uint32_t yield_limit = spin_limit; yield_limit <= 12; yield_limit++) {
-            cc_backoff_options_t options = {spin_limit, yield_limit};
+            cc_backoff_options_t options = { spin_limit, yield_limit };
             cc_backoff_t b;
             cc_backoff_init_options(&b, &options);
             for (uint32_t step = 0; step <= yield_limit; step++) {
                 CHECK_EQ(cc_backoff_step(&b), step);
                 CHECK(!cc_backoff_is_completed(&b));
-                if (step <= spin_limit) DOES(cc_backoff_snooze(&b), UINT64_C(1) << step, 0);
-                else YIELDS(cc_backoff_snooze(&b), UINT64_C(1) << spin_limit);
+                if (step <= spin_limit)
+                    DOES(cc_backoff_snooze(&b), UINT64_C(1) << step, 0);
+                else
+                    YIELDS(cc_backoff_snooze(&b), UINT64_C(1) << spin_limit);
             }
             CHECK_EQ(cc_backoff_step(&b), yield_limit + 1);
             CHECK(cc_backoff_is_completed(&b));
@@ -227,7 +233,7 @@ TEST(step_form_completes_after_yield_limit)
 
 TEST(yields_never_wrap_around_to_spinning)
 {
-    cc_backoff_t b = {1, 1, 1, UINT32_MAX, UINT32_MAX};
+    cc_backoff_t b = { 1, 1, 1, UINT32_MAX, UINT32_MAX };
     set_up(2);
     for (int i = 0; i < 3; i++) {
         YIELDS(cc_backoff_snooze(&b), 1);
@@ -290,10 +296,10 @@ TEST(jitter_stays_in_range_and_advances_like_spin)
 static void check_uniform(uint32_t range, uint32_t seed)
 {
     enum { DRAWS_PER_CELL = 1000 };
-    uint32_t rng = seed, counts[64] = {0};
+    uint32_t rng = seed, counts[64] = { 0 };
     double chi = 0;
     for (uint32_t i = 0; i < range * DRAWS_PER_CELL; i++) {
-        cc_backoff_t b = {range, range, range, 0, 4};
+        cc_backoff_t b = { range, range, range, 0, 4 };
         pauses_before = paused;
         cc_backoff_jitter(&b, &rng);
         uint64_t drawn = paused - pauses_before;
@@ -310,7 +316,7 @@ static void check_uniform(uint32_t range, uint32_t seed)
 
 TEST(jitter_is_uniform)
 {
-    static const uint32_t ranges[] = {2, 3, 6, 7, 10, 31, 32, 33, 64};
+    static const uint32_t ranges[] = { 2, 3, 6, 7, 10, 31, 32, 33, 64 };
     set_up(2);
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
         check_uniform(ranges[i], (uint32_t)test_seed(i));
@@ -347,7 +353,7 @@ TEST(random_numbers_cover_the_whole_range)
 TEST(jitter_never_gets_stuck_on_a_zero_seed)
 {
     uint32_t rng = 0;
-    cc_backoff_t b = {1000, 1000, 1000, 0, 4};
+    cc_backoff_t b = { 1000, 1000, 1000, 0, 4 };
     set_up(2);
     uint64_t first = (cc_backoff_jitter(&b, &rng), paused);
     bool moved = false;
@@ -364,7 +370,13 @@ TEST(times_become_pauses_of_the_measured_cost)
 {
     static const struct {
         uint64_t ns, pauses;
-    } cases[] = {{0, 1}, {39, 1}, {40, 1}, {80, 2}, {1000, 25}, {UINT64_C(4000000000), 100000000}, {UINT64_MAX, UINT32_MAX}};
+    } cases[] = { { 0, 1 },
+                  { 39, 1 },
+                  { 40, 1 },
+                  { 80, 2 },
+                  { 1000, 25 },
+                  { UINT64_C(4000000000), 100000000 },
+                  { UINT64_MAX, UINT32_MAX } };
     set_up(2); /* 40 ns a pause: also what a freestanding build assumes */
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cc_backoff_t b;
@@ -407,7 +419,7 @@ TEST(one_cpu_yields_where_it_would_spin)
 
 TEST(a_pause_that_costs_nothing_does_not_become_endless)
 {
-    cc_costs_t costs = {1, 1, 1, 2};
+    cc_costs_t costs = { 1, 1, 1, 2 };
     cc_backoff_t b;
     set_up(2);
     cc_costs_set(&costs);

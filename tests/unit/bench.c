@@ -34,11 +34,15 @@ static void fake_steady(bench_thread *t)
     t->ops = 1000;
 }
 
-static const bench_subject uneven = { BENCH_LOCK, BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP, "uneven", "nothing",
-                                      fake_create, free, { fake_uneven, fake_uneven, NULL, NULL } };
-static const bench_subject twice = { BENCH_LOCK, 0, "twice", "nothing", fake_create, free, { fake_twice, fake_uneven, NULL, NULL } };
-static const bench_subject steady = { BENCH_PARK, BENCH_OURS | BENCH_BASELINE, "steady", "nothing", fake_create, free,
-                                      { NULL, fake_steady, NULL, NULL } };
+static const bench_subject uneven = {
+    BENCH_LOCK, BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP, "uneven", "nothing", fake_create,
+    free,       { fake_uneven, fake_uneven, NULL, NULL }
+};
+static const bench_subject twice = {
+    BENCH_LOCK, 0, "twice", "nothing", fake_create, free, { fake_twice, fake_uneven, NULL, NULL }
+};
+static const bench_subject steady = { BENCH_PARK, BENCH_OURS | BENCH_BASELINE,      "steady", "nothing", fake_create,
+                                      free,       { NULL, fake_steady, NULL, NULL } };
 
 /* Loses a message in each slice. */
 static void fake_loses(bench_thread *t)
@@ -47,7 +51,9 @@ static void fake_loses(bench_thread *t)
     t->ops = t->index ? 9 : 0;
     t->sum = t->index ? 9 : 10;
 }
-static const bench_subject loses = { BENCH_CHANNEL, 0, "loses", "nothing", fake_create, free, { NULL, fake_loses, NULL, NULL } };
+static const bench_subject loses = {
+    BENCH_CHANNEL, 0, "loses", "nothing", fake_create, free, { NULL, fake_loses, NULL, NULL }
+};
 
 static const bench_subject *const fake_subjects[] = { &uneven, &twice, &steady, &loses, NULL };
 static const bench_peer fake_peer = { "fake", "1.0", fake_subjects };
@@ -56,7 +62,9 @@ const bench_peer *const bench_peers[] = { &fake_peer, &fake_missing, NULL };
 
 static bench_report measured(const char *names, uint32_t threads)
 {
-    bench_options options = { .workloads = names, .threads = { threads }, .thread_counts = 1, .slice = 0.002, .repeats = 5 };
+    bench_options options = {
+        .workloads = names, .threads = { threads }, .thread_counts = 1, .slice = 0.002, .repeats = 5
+    };
     bench_report report;
     char error[256];
     if (!bench_measure(&report, &options, error, sizeof error)) {
@@ -215,7 +223,9 @@ TEST(engine_reports_what_the_loops_did)
 TEST(a_long_workload_runs_only_by_its_full_name)
 {
     static plan plans[128];
-    bench_options options = { .workloads = "lock", .threads = { 2 }, .thread_counts = 1, .slice = 0.002, .only = "fake" };
+    bench_options options = {
+        .workloads = "lock", .threads = { 2 }, .thread_counts = 1, .slice = 0.002, .only = "fake"
+    };
     bench_report report;
     char error[256];
     CHECK_EQ(plan_all(plans, 128, &options), 3);
@@ -253,7 +263,9 @@ TEST(fairness_is_judged_by_slices_with_several_turns_for_each_thread)
     CHECK(fabs(report.run[0].slice_ms - 2) < 1e-9);
     bench_report_free(&report);
 
-    bench_options options = { .workloads = "lock.tight", .threads = { 1, 3 * cpus }, .thread_counts = 2, .total = 0.1, .repeats = 3 };
+    bench_options options = {
+        .workloads = "lock.tight", .threads = { 1, 3 * cpus }, .thread_counts = 2, .total = 0.1, .repeats = 3
+    };
     char error[256];
     REQUIRE(bench_measure(&report, &options, error, sizeof error));
     REQUIRE(report.runs == 2 && report.run[1].slice_ms < 3 * 16);
@@ -348,9 +360,15 @@ TEST(report_reads_back_as_it_was_written)
 
 TEST(what_is_no_report_is_refused)
 {
-    static const char *const texts[] = { "", "{", "[]", "{\"concede_bench\": 2, \"runs\": []}", "{\"concede_bench\": 1}",
-                                         "{\"concede_bench\": 1, \"runs\": [{}]}",
-                                         "{\"concede_bench\": 1, \"runs\": [{\"family\": \"lock\", \"primary\": \"rate\"}]}" };
+    static const char *const texts[] = {
+        "",
+        "{",
+        "[]",
+        "{\"concede_bench\": 2, \"runs\": []}",
+        "{\"concede_bench\": 1}",
+        "{\"concede_bench\": 1, \"runs\": [{}]}",
+        "{\"concede_bench\": 1, \"runs\": [{\"family\": \"lock\", \"primary\": \"rate\"}]}"
+    };
     bench_report report;
     char error[256];
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

@@ -23,8 +23,8 @@ static cc_channel_t *ch;
 
 static void set_up(size_t capacity, size_t size, uint32_t kind, uint32_t snooze, uint32_t cpus)
 {
-    cc_costs_t costs = {40000, 1000, 30000, cpus};
-    cc_channel_options_t options = {capacity, size, kind, snooze};
+    cc_costs_t costs = { 40000, 1000, 30000, cpus };
+    cc_channel_options_t options = { capacity, size, kind, snooze };
     fake_start();
     cc_costs_set(&costs);
     cc_fence_mode_ = CC_FENCE_UNKNOWN_;
@@ -76,7 +76,8 @@ static void set_up_counting(size_t capacity, uint32_t kind, uint32_t snooze)
 
 TEST(capacity_is_rounded_up_to_a_power_of_two)
 {
-    static const size_t cases[][2] = {{1, 1}, {2, 2}, {3, 4}, {4, 4}, {5, 8}, {7, 8}, {33, 64}, {64, 64}};
+    static const size_t cases[][2] = { { 1, 1 }, { 2, 2 }, { 3, 4 },   { 4, 4 },
+                                       { 5, 8 }, { 7, 8 }, { 33, 64 }, { 64, 64 } };
     BOTH_KINDS(kind)
     {
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -96,10 +97,16 @@ TEST(capacity_is_rounded_up_to_a_power_of_two)
 TEST(options_that_make_no_sense_are_refused)
 {
     static const cc_channel_options_t bad[] = {
-        {0, 8, CC_CHANNEL_MPMC, 0},  {8, 0, CC_CHANNEL_MPMC, 0},        {8, 8, 2, 0},
-        {8, 8, UINT32_MAX, 0},       {SIZE_MAX, 8, CC_CHANNEL_MPMC, 0}, {SIZE_MAX / 2 + 2, 1, CC_CHANNEL_SPSC, 0},
-        {8, SIZE_MAX, CC_CHANNEL_MPMC, 0}, {1, SIZE_MAX - 8, CC_CHANNEL_SPSC, 0}, {64, SIZE_MAX / 64, CC_CHANNEL_MPMC, 0},
-        {SIZE_MAX / 8, SIZE_MAX / 8, CC_CHANNEL_SPSC, 0},
+        { 0, 8, CC_CHANNEL_MPMC, 0 },
+        { 8, 0, CC_CHANNEL_MPMC, 0 },
+        { 8, 8, 2, 0 },
+        { 8, 8, UINT32_MAX, 0 },
+        { SIZE_MAX, 8, CC_CHANNEL_MPMC, 0 },
+        { SIZE_MAX / 2 + 2, 1, CC_CHANNEL_SPSC, 0 },
+        { 8, SIZE_MAX, CC_CHANNEL_MPMC, 0 },
+        { 1, SIZE_MAX - 8, CC_CHANNEL_SPSC, 0 },
+        { 64, SIZE_MAX / 64, CC_CHANNEL_MPMC, 0 },
+        { SIZE_MAX / 8, SIZE_MAX / 8, CC_CHANNEL_SPSC, 0 },
     };
     static CC_ALIGNED_(CC_CACHE_LINE) unsigned char memory[4096];
     cc_channel_t *untouched = (cc_channel_t *)memory, *made = untouched;
@@ -112,8 +119,8 @@ TEST(options_that_make_no_sense_are_refused)
     CHECK_EQ(cc_channel_create(&made, NULL), EINVAL);
     CHECK_EQ(cc_channel_init(memory, sizeof memory, NULL, &made), EINVAL);
     CHECK_EQ(cc_channel_sizeof(NULL, &bytes), EINVAL);
-    cc_channel_options_t good = {8, 8, CC_CHANNEL_MPMC, 0};
-    cc_channel_options_t too_many_to_count = {((size_t)1 << (8 * sizeof(cc_index_) - 2)) + 1, 1, CC_CHANNEL_MPMC, 0};
+    cc_channel_options_t good = { 8, 8, CC_CHANNEL_MPMC, 0 };
+    cc_channel_options_t too_many_to_count = { ((size_t)1 << (8 * sizeof(cc_index_) - 2)) + 1, 1, CC_CHANNEL_MPMC, 0 };
     CHECK_EQ(cc_channel_create(&made, &too_many_to_count), EINVAL);
     CHECK_EQ(cc_channel_create(NULL, &good), EINVAL);
     CHECK_EQ(cc_channel_sizeof(&good, NULL), EINVAL);
@@ -123,7 +130,8 @@ TEST(options_that_make_no_sense_are_refused)
 
 TEST(memory_that_is_not_there_is_reported)
 {
-    cc_channel_options_t huge = {64, SIZE_MAX / 128, CC_CHANNEL_MPMC, 0}; /* more than PTRDIFF_MAX bytes: no malloc has that */
+    cc_channel_options_t huge = { 64, SIZE_MAX / 128, CC_CHANNEL_MPMC,
+                                  0 }; /* more than PTRDIFF_MAX bytes: no malloc has that */
     cc_channel_t *made = NULL;
     errno = 4711;
     CHECK_EQ(cc_channel_create(&made, &huge), ENOMEM);
@@ -136,7 +144,7 @@ TEST(a_channel_can_live_in_the_caller_s_memory)
     static CC_ALIGNED_(CC_CACHE_LINE) unsigned char memory[8192];
     BOTH_KINDS(kind)
     {
-        cc_channel_options_t options = {4, 12, kind, CC_SNOOZE_NONE};
+        cc_channel_options_t options = { 4, 12, kind, CC_SNOOZE_NONE };
         size_t bytes = 0;
         fake_start();
         CHECK_EQ(cc_channel_sizeof(&options, &bytes), 0);
@@ -183,7 +191,7 @@ TEST(messages_of_every_size_arrive_whole)
 {
     enum { GUARD = 16 };
     unsigned char message[4096], got[4096 + 2 * GUARD];
-    static const size_t large[] = {255, 256, 257, 1000, 1024, 4088, 4095, 4096};
+    static const size_t large[] = { 255, 256, 257, 1000, 1024, 4088, 4095, 4096 };
     for (size_t index = 1; index < 140 + sizeof large / sizeof large[0]; index++) {
         size_t size = index < 140 ? index : large[index - 140];
         BOTH_KINDS(kind)
@@ -219,8 +227,10 @@ TEST(order_is_kept_over_many_laps)
             set_up_counting(capacity, kind, CC_SNOOZE_NONE);
             for (int i = 0; i < 3000; i++) {
                 bool full = sent - received == cc_channel_capacity(ch), empty = sent == received;
-                if (test_random(&random) % 2) CHECK_EQ(send_next(), full ? EAGAIN : 0);
-                else CHECK_EQ(receive_next(), empty ? EAGAIN : 0);
+                if (test_random(&random) % 2)
+                    CHECK_EQ(send_next(), full ? EAGAIN : 0);
+                else
+                    CHECK_EQ(receive_next(), empty ? EAGAIN : 0);
                 CHECK_EQ(cc_channel_len(ch), sent - received);
             }
             CHECK_EQ(calls(), 0); /* nobody slept, nobody was woken */
@@ -305,7 +315,7 @@ TEST(a_typed_channel_knows_its_size)
 {
     BOTH_KINDS(kind)
     {
-        point p = {1, 2, 3}, got = {0, 0, 0}, some[3];
+        point p = { 1, 2, 3 }, got = { 0, 0, 0 }, some[3];
         fake_start();
         REQUIRE(points_create(&ch, 4, kind) == 0);
         CHECK_EQ(points_send(ch, p), 0);
@@ -339,7 +349,7 @@ TEST(a_typed_channel_carries_pointers)
 {
     BOTH_KINDS(kind)
     {
-        point some[2], *in[] = {&some[0], &some[1]}, *out[] = {NULL, NULL, NULL};
+        point some[2], *in[] = { &some[0], &some[1] }, *out[] = { NULL, NULL, NULL };
         fake_start();
         REQUIRE(places_create(&ch, 4, kind) == 0);
         CHECK_EQ(places_send_many(ch, in, 2), 2);
@@ -357,7 +367,7 @@ TEST(after_close_sends_fail_and_receivers_drain)
 {
     BOTH_KINDS(kind)
     {
-        uint32_t message = 0, messages[4] = {0};
+        uint32_t message = 0, messages[4] = { 0 };
         set_up_counting(4, kind, CC_SNOOZE_NONE);
         for (int i = 0; i < 3; i++) CHECK_EQ(send_next(), 0);
         CHECK(!cc_channel_is_closed(ch));
@@ -499,11 +509,11 @@ static void send_on_third_wait(void)
 
 TEST(a_wait_that_ends_for_no_reason_goes_on_to_the_same_deadline)
 {
-    static const int reasons[] = {0, EAGAIN, EINTR, ETIMEDOUT, EINVAL, ENOSYS, EFAULT, EPERM, ENOMEM};
+    static const int reasons[] = { 0, EAGAIN, EINTR, ETIMEDOUT, EINVAL, ENOSYS, EFAULT, EPERM, ENOMEM };
     BOTH_KINDS(kind)
     {
         for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
-            fake_result lines[2] = {{reasons[i], 3}, {reasons[i], 4}};
+            fake_result lines[2] = { { reasons[i], 3 }, { reasons[i], 4 } };
             set_up_counting(2, kind, CC_SNOOZE_NONE);
             uint64_t deadline = fake.now_ns + 100;
             fake.script = lines;
@@ -522,8 +532,10 @@ TEST(timeouts_come_at_their_deadline_and_leave_nobody_counted)
     BOTH_KINDS(kind)
     {
         for (int sending = 0; sending < 2; sending++) {
-            if (sending) set_up_full(kind, CC_SNOOZE_NONE);
-            else set_up_counting(2, kind, CC_SNOOZE_NONE);
+            if (sending)
+                set_up_full(kind, CC_SNOOZE_NONE);
+            else
+                set_up_counting(2, kind, CC_SNOOZE_NONE);
             uint64_t deadline = fake.now_ns + 100;
             CHECK_EQ(sending ? send_counting(deadline) : recv_counting(deadline), ETIMEDOUT);
             CHECK_EQ(fake.now_ns, deadline);
@@ -556,7 +568,7 @@ TEST(a_message_that_crosses_the_timeout_is_received)
     {
         set_up_counting(2, kind, CC_SNOOZE_NONE);
         fake.asleep = other_sends;
-        FAKE_SCRIPT({ETIMEDOUT, 100});
+        FAKE_SCRIPT({ ETIMEDOUT, 100 });
         CHECK_EQ(recv_counting(fake.now_ns + 100), 0);
         tear_down();
     }
@@ -600,7 +612,7 @@ TEST(try_does_not_wait_for_a_half_finished_send_and_nothing_overtakes_it)
 
 static void burst_of_two(void)
 {
-    uint32_t messages[2] = {sent + 1, sent + 2};
+    uint32_t messages[2] = { sent + 1, sent + 2 };
     sent += (uint32_t)cc_channel_send_many(ch, messages, 2);
     fake_forget();
     fake.waited_on = &ch->receivers.event.epoch;
@@ -611,7 +623,7 @@ TEST(a_woken_receiver_passes_the_wake_up_on_if_there_is_more)
     set_up_counting(4, CC_CHANNEL_MPMC, CC_SNOOZE_NONE);
     cc_event_listen(&ch->receivers.event); /* a second receiver sleeps, too */
     fake.asleep = burst_of_two;
-    FAKE_SCRIPT({0, 0});
+    FAKE_SCRIPT({ 0, 0 });
     CHECK_EQ(recv_counting(CC_FOREVER), 0);
     CHECK_EQ(fake.wakes, 1);
     CHECK(fake.woken == &ch->receivers.event.epoch);
@@ -657,12 +669,14 @@ TEST(who_takes_the_last_message_of_a_closed_channel_wakes_all_who_sleep_for_it)
 static unsigned send_at_pause, send_at_yield;
 static void send_while_snoozing(void)
 {
-    if (sent == 0 && (fake.pauses == send_at_pause || (send_at_yield > 0 && fake.yields == send_at_yield))) other_sends();
+    if (sent == 0 && (fake.pauses == send_at_pause || (send_at_yield > 0 && fake.yields == send_at_yield)))
+        other_sends();
 }
 
 TEST(a_fixed_number_of_snoozes_is_so_many_pauses_and_yields)
 {
-    static const unsigned cases[][3] = {{1, 1, 0}, {2, 3, 0}, {3, 7, 0}, {7, 127, 0}, {8, 127, 1}, {10, 127, 3}};
+    static const unsigned cases[][3] = { { 1, 1, 0 },   { 2, 3, 0 },   { 3, 7, 0 },
+                                         { 7, 127, 0 }, { 8, 127, 1 }, { 10, 127, 3 } };
     BOTH_KINDS(kind)
     {
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -737,15 +751,15 @@ TEST(after_a_run_a_receiver_lets_messages_come_together_but_not_for_long)
     {
         /* capacity, run, messages at each pause, messages in all, the pause at which it takes the first */
         const size_t cases[][5] = {
-            {64, RUN, 1, 60, 16},          /* a quarter of the capacity is there */
-            {64, RUN, 4, 60, 4},
-            {32, RUN, 1, 30, 8},
-            {64, RUN, 1, 15, patience + 1}, /* never so many: it gives up */
-            {64, RUN, 1, 1, patience + 1},
-            {64, RUN - 1, 1, 60, 1},       /* no run yet */
-            {64, 0, 1, 60, 1},
-            {4, 4, 1, 4, 1},               /* too small for any to come together */
-            {4096, RUN, 32, 4000, TOGETHER / 32},
+            { 64, RUN, 1, 60, 16 }, /* a quarter of the capacity is there */
+            { 64, RUN, 4, 60, 4 },
+            { 32, RUN, 1, 30, 8 },
+            { 64, RUN, 1, 15, patience + 1 }, /* never so many: it gives up */
+            { 64, RUN, 1, 1, patience + 1 },
+            { 64, RUN - 1, 1, 60, 1 }, /* no run yet */
+            { 64, 0, 1, 60, 1 },
+            { 4, 4, 1, 4, 1 }, /* too small for any to come together */
+            { 4096, RUN, 32, 4000, TOGETHER / 32 },
         };
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
             if (cases[i][0] > CAPACITY_MAX) continue;

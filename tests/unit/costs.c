@@ -43,7 +43,7 @@ TEST(measuring_takes_less_than_200_us_of_the_clock)
 {
     static const struct {
         uint64_t pause_ps, yield_ns, wake_ns;
-    } machines[] = {{4000, 200, 70}, {32000, 700, 215}, {60000, 4000, 1000}, {140000, 10000, 3000}};
+    } machines[] = { { 4000, 200, 70 }, { 32000, 700, 215 }, { 60000, 4000, 1000 }, { 140000, 10000, 3000 } };
     for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
         set_up(machines[i].pause_ps, machines[i].yield_ns, machines[i].wake_ns);
         cc_costs();
@@ -75,7 +75,7 @@ TEST(a_clock_that_jumps_does_no_harm)
 
 TEST(set_replaces_measuring)
 {
-    cc_costs_t mine = {1, 2, 3, 4};
+    cc_costs_t mine = { 1, 2, 3, 4 };
     set_up(32000, 700, 215);
     cc_costs_set(&mine);
     const cc_costs_t *costs = cc_costs();
@@ -85,7 +85,7 @@ TEST(set_replaces_measuring)
 
 TEST(pause_is_chosen_before_it_is_measured_or_used)
 {
-    cc_costs_t mine = {1, 2, 3, 4};
+    cc_costs_t mine = { 1, 2, 3, 4 };
     for (int has_sb = 0; has_sb < 2; has_sb++) {
         set_up(32000, 700, 215);
         fake.has_sb = has_sb;
@@ -100,7 +100,7 @@ TEST(pause_is_chosen_before_it_is_measured_or_used)
 
 TEST(set_makes_zero_fields_one_and_ignores_null)
 {
-    cc_costs_t zero = {0, 0, 0, 0};
+    cc_costs_t zero = { 0, 0, 0, 0 };
     set_up(32000, 700, 215);
     cc_costs_set(NULL);
     CHECK_EQ(cc_costs()->pause_ps, 32000);
@@ -141,7 +141,7 @@ TEST(wake_cost_stays_within_bounds)
 
 TEST(wake_cost_that_was_set_is_kept)
 {
-    cc_costs_t mine = {1, 2, 3, 4};
+    cc_costs_t mine = { 1, 2, 3, 4 };
     set_up(32000, 700, 215);
     cc_costs_set(&mine);
     for (int i = 0; i < 100; i++) cc_costs_woken_(60000);
@@ -163,8 +163,10 @@ TEST(one_cpu_is_asked_for_again_now_and_then)
 /* Another thread publishes while this one measures. */
 static void other_publishes(void)
 {
-    if (state_ == UNKNOWN) state_ = BUSY;
-    else if (state_ == BUSY) publish_((cc_costs_t){7, 7, 7, 7});
+    if (state_ == UNKNOWN)
+        state_ = BUSY;
+    else if (state_ == BUSY)
+        publish_((cc_costs_t){ 7, 7, 7, 7 });
 }
 
 TEST(whoever_loses_the_race_takes_the_winner_s_result)

@@ -11,7 +11,7 @@ static cc_event_t event;
 
 static void set_up(void)
 {
-    static const cc_costs_t costs = {40000, 1000, 30000, 2};
+    static const cc_costs_t costs = { 40000, 1000, 30000, 2 };
     cc_costs_set(&costs);
     fake_start();
     memset(&event, 0, sizeof event);
@@ -38,7 +38,7 @@ static void notify_all(void)
     cc_event_notify_all(&event);
 }
 
-static void (*const notify[2])(void) = {notify_one, notify_all};
+static void (*const notify[2])(void) = { notify_one, notify_all };
 
 static void notify_on_third_wait(void)
 {
@@ -54,7 +54,7 @@ TEST(all_zero_is_an_event)
 
 TEST(notify_with_nobody_listening_makes_no_call)
 {
-    static const uint32_t modes[] = {CC_FENCE_UNKNOWN_, CC_FENCE_ASYMMETRIC_, CC_FENCE_SYMMETRIC_};
+    static const uint32_t modes[] = { CC_FENCE_UNKNOWN_, CC_FENCE_ASYMMETRIC_, CC_FENCE_SYMMETRIC_ };
     for (size_t i = 0; i < 3; i++) {
         set_up();
         cc_fence_mode_ = modes[i];
@@ -185,7 +185,7 @@ TEST(a_late_listener_passes_on_a_wake_that_was_not_for_it)
     notify_one(); /* claims the sleeper; its wake-up goes astray, to ... */
     uint32_t late = cc_event_listen(&event);
     fake_forget();
-    FAKE_SCRIPT({0, 0});
+    FAKE_SCRIPT({ 0, 0 });
     CHECK(cc_event_wait_until(&event, late, CC_FOREVER)); /* ... this one */
     CHECK_EQ(fake.wakes, 1);
     CHECK_EQ(fake.woken_count, CC_OS_ALL);
@@ -197,7 +197,7 @@ TEST(a_wake_for_no_reason_is_not_passed_on)
 {
     set_up();
     uint32_t key = cc_event_listen(&event);
-    FAKE_SCRIPT({0, 0});
+    FAKE_SCRIPT({ 0, 0 });
     CHECK(cc_event_wait_until(&event, key, CC_FOREVER));
     CHECK_EQ(fake.wakes, 0);
     CHECK_EQ(event.waiters, 0);
@@ -205,9 +205,9 @@ TEST(a_wake_for_no_reason_is_not_passed_on)
 
 TEST(interrupted_wait_goes_on_to_the_same_deadline)
 {
-    static const int reasons[] = {EAGAIN, EINTR, ETIMEDOUT, EINVAL, ENOSYS, EFAULT, EPERM, ENOMEM};
+    static const int reasons[] = { EAGAIN, EINTR, ETIMEDOUT, EINVAL, ENOSYS, EFAULT, EPERM, ENOMEM };
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
-        fake_result lines[2] = {{reasons[i], 3}, {reasons[i], 4}};
+        fake_result lines[2] = { { reasons[i], 3 }, { reasons[i], 4 } };
         for (int forever = 0; forever < 2; forever++) {
             set_up();
             uint64_t deadline = forever ? CC_FOREVER : fake.now_ns + 100;
@@ -240,7 +240,7 @@ TEST(an_early_timer_does_not_end_the_wait)
     set_up();
     uint64_t deadline = fake.now_ns + 100;
     uint32_t key = cc_event_listen(&event);
-    FAKE_SCRIPT({ETIMEDOUT, 40}, {ETIMEDOUT, 59});
+    FAKE_SCRIPT({ ETIMEDOUT, 40 }, { ETIMEDOUT, 59 });
     CHECK(!cc_event_wait_until(&event, key, deadline));
     CHECK_EQ(fake.waits, 3);
     CHECK_EQ(fake.now_ns, deadline);
@@ -252,7 +252,7 @@ TEST(notify_that_crosses_the_timeout_counts)
         set_up();
         uint32_t key = cc_event_listen(&event);
         fake.asleep = notify[i]; /* and yet the kernel reports the timeout */
-        FAKE_SCRIPT({ETIMEDOUT, 100});
+        FAKE_SCRIPT({ ETIMEDOUT, 100 });
         CHECK(cc_event_wait_timeout(&event, key, 100));
         CHECK_EQ(event.waiters, 0);
     }
@@ -295,7 +295,7 @@ static void one_leaves_at_the_second_yield(void)
 
 TEST(a_full_word_makes_listeners_yield_until_there_is_room)
 {
-    static const uint32_t claimed[] = {0, 1, 30000, 32767};
+    static const uint32_t claimed[] = { 0, 1, 30000, 32767 };
     for (size_t i = 0; i < 4; i++) {
         set_up();
         event.waiters = (32767 - claimed[i]) + claimed[i] * CC_EVENT_CLAIM_;
@@ -356,7 +356,7 @@ TEST(the_grace_period_outlasts_interruptions)
     set_up();
     cc_event_cancel((cc_event_listen(&event), &event));
     fake.membarriers_granted = 0;
-    FAKE_SCRIPT({EINTR, 10}, {0, 0}, {ETIMEDOUT, 5});
+    FAKE_SCRIPT({ EINTR, 10 }, { 0, 0 }, { ETIMEDOUT, 5 });
     uint64_t before = fake.now_ns;
     cc_event_cancel((cc_event_listen(&event), &event));
     CHECK(fake.now_ns >= before + 1000000);
@@ -410,7 +410,7 @@ TEST(where_waiters_mostly_sleep_the_notifier_takes_the_fence)
         sleep_once();
     }
     CHECK_EQ(event.waiters, FENCED_BITS);
-    CHECK_EQ(fake.membarriers, 5); /* one for each sleep, and one between the two bits: */
+    CHECK_EQ(fake.membarriers, 5);             /* one for each sleep, and one between the two bits: */
     CHECK_EQ(bits_in_fence, CC_EVENT_FENCED_); /* all know that they have to fence before anybody relies on it */
     fake_forget();
     for (int i = 0; i < 10; i++) sleep_once();
@@ -443,12 +443,12 @@ TEST(many_notifiers_that_find_nobody_go_back_to_the_light_fence)
 
 TEST(who_sleeps_is_found_whoever_takes_the_fence)
 {
-    static const uint32_t bits[] = {0, CC_EVENT_FENCED_, FENCED_BITS};
+    static const uint32_t bits[] = { 0, CC_EVENT_FENCED_, FENCED_BITS };
     for (size_t i = 0; i < 3; i++) {
         for (int all = 0; all < 2; all++) {
             set_up();
             event.waiters = bits[i];
-            uint32_t keys[2] = {cc_event_listen(&event), cc_event_listen(&event)};
+            uint32_t keys[2] = { cc_event_listen(&event), cc_event_listen(&event) };
             CHECK_EQ(fake.membarriers, bits[i] == FENCED_BITS ? 0 : 2);
             notify[all]();
             CHECK_EQ(listening(), all ? 0 : 1);
@@ -532,7 +532,7 @@ TEST(await_woken_in_vain_listens_again)
 
 TEST(await_on_one_cpu_does_not_spin)
 {
-    static const cc_costs_t one_cpu = {40000, 1000, 30000, 1};
+    static const cc_costs_t one_cpu = { 40000, 1000, 30000, 1 };
     await_from_start(0);
     cc_costs_set(&one_cpu);
     CHECK(!CC_EVENT_AWAIT_UNTIL(&event, look(), fake.now_ns + 100));

@@ -30,7 +30,7 @@ typedef struct fake_os {
     uint64_t pause_ps, yield_ns, wake_ns; /* what these take on the clock */
     bool registers;                       /* whether membarrier can be registered */
     bool has_sb;
-    uint32_t membarriers_granted;         /* how many succeed before it is refused */
+    uint32_t membarriers_granted; /* how many succeed before it is refused */
     void (*before_sleep)(void), (*asleep)(void), (*on_wake)(void), (*on_yield)(void), (*on_membarrier)(void),
         (*on_pause)(void);
     const fake_result *script;
@@ -57,11 +57,11 @@ void fake_forget(void);
  * this before any other header of concede counts the pauses of all inlines. */
 void fake_pause(void);
 
-#define FAKE_SCRIPT(...)                                                                                               \
-    do {                                                                                                               \
-        static const fake_result lines_[] = {__VA_ARGS__};                                                             \
-        fake.script = lines_;                                                                                          \
-        fake.script_lines = sizeof lines_ / sizeof lines_[0];                                                          \
+#define FAKE_SCRIPT(...)                                      \
+    do {                                                      \
+        static const fake_result lines_[] = { __VA_ARGS__ };  \
+        fake.script = lines_;                                 \
+        fake.script_lines = sizeof lines_ / sizeof lines_[0]; \
     } while (0)
 
 #endif

@@ -13,10 +13,10 @@ static uint64_t deadline;
 /* A system drawn at random, with a wait of `ns` about to begin. */
 static void draw_system(uint64_t *rng, uint64_t ns)
 {
-    static const int results[] = {0, EAGAIN, EINTR, ETIMEDOUT, EINVAL, ENOSYS, EFAULT, EPERM, ENOMEM};
-    static const uint64_t jumps[] = {0, 0, 1, 99, 5000, UINT64_C(1) << 20, UINT64_C(1) << 40, UINT64_C(1) << 62};
+    static const int results[] = { 0, EAGAIN, EINTR, ETIMEDOUT, EINVAL, ENOSYS, EFAULT, EPERM, ENOMEM };
+    static const uint64_t jumps[] = { 0, 0, 1, 99, 5000, UINT64_C(1) << 20, UINT64_C(1) << 40, UINT64_C(1) << 62 };
     fake_start();
-    cc_costs_t costs = {30000, 500, 5000, 1 + (uint32_t)(test_random(rng) % 2)};
+    cc_costs_t costs = { 30000, 500, 5000, 1 + (uint32_t)(test_random(rng) % 2) };
     cc_costs_set(&costs);
     fake.registers = test_random(rng) % 4 != 0;
     fake.membarriers_granted = test_random(rng) % 2 ? (uint32_t)(test_random(rng) % 3) : UINT32_MAX;
@@ -32,7 +32,7 @@ static void draw_system(uint64_t *rng, uint64_t ns)
 
 static uint64_t draw_time(uint64_t *rng)
 {
-    static const uint64_t times[] = {0, 1, 100, 5000, UINT64_C(1) << 30, UINT64_C(1) << 61, CC_FOREVER - 1};
+    static const uint64_t times[] = { 0, 1, 100, 5000, UINT64_C(1) << 30, UINT64_C(1) << 61, CC_FOREVER - 1 };
     return times[test_random(rng) % (sizeof times / sizeof times[0])];
 }
 
@@ -83,8 +83,8 @@ TEST(a_channel_gives_up_at_the_deadline_whatever_the_system_does)
 {
     uint64_t rng = test_seed(4);
     for (uint64_t i = test_effort(1000); i > 0; i--) {
-        cc_channel_options_t options = {1, sizeof(uint64_t), (uint32_t)(test_random(&rng) % 2),
-                                        test_random(&rng) % 2 ? CC_SNOOZE_NONE : CC_SNOOZE_ADAPTIVE};
+        cc_channel_options_t options = { 1, sizeof(uint64_t), (uint32_t)(test_random(&rng) % 2),
+                                         test_random(&rng) % 2 ? CC_SNOOZE_NONE : CC_SNOOZE_ADAPTIVE };
         uint64_t message = 42;
         cc_channel_t *channel;
         draw_system(&rng, draw_time(&rng));
@@ -99,7 +99,9 @@ TEST(a_channel_gives_up_at_the_deadline_whatever_the_system_does)
             if (!gave_up(cc_channel_recv_until(channel, &message, deadline) == ETIMEDOUT)) return;
             CHECK_EQ(cc_channel_try_send(channel, &message), 0);
         }
-        CHECK_EQ((channel->senders.event.waiters | channel->receivers.event.waiters) & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
+        CHECK_EQ((channel->senders.event.waiters | channel->receivers.event.waiters) &
+                     (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_),
+                 0);
         cc_channel_destroy(channel);
     }
 }

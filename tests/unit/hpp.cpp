@@ -94,8 +94,10 @@ TEST(the_standard_s_guards_take_it)
         pool.emplace_back([&, i] {
             for (uint64_t n = test_effort(1000); n > 0; n--) {
                 std::unique_lock<concede::mutex> first(a, std::defer_lock), second(b, std::defer_lock);
-                if (i % 2) std::lock(first, second);
-                else std::lock(second, first);
+                if (i % 2)
+                    std::lock(first, second);
+                else
+                    std::lock(second, first);
                 count++;
             }
         });
@@ -140,7 +142,7 @@ TEST(channel_passes_its_type_between_threads)
         CHECK_EQ(jobs.capacity(), 4);
         const uint64_t total = test_effort(2000);
         std::thread sender([&] {
-            for (uint64_t i = 1; i <= total; i++) CHECK_EQ(jobs.send(job{i, "message"}), 0);
+            for (uint64_t i = 1; i <= total; i++) CHECK_EQ(jobs.send(job{ i, "message" }), 0);
             jobs.close();
         });
         uint64_t last = 0;
@@ -151,14 +153,14 @@ TEST(channel_passes_its_type_between_threads)
         sender.join();
         CHECK_EQ(last, total);
         CHECK(jobs.is_closed());
-        CHECK_EQ(jobs.send(job{0, ""}), EPIPE);
+        CHECK_EQ(jobs.send(job{ 0, "" }), EPIPE);
     }
 }
 
 TEST(channel_tries_times_out_and_bursts)
 {
     concede::channel<int> numbers(4);
-    int some[8] = {1, 2, 3, 4, 5, 6, 7, 8}, got = 0;
+    int some[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, got = 0;
     CHECK_EQ(numbers.try_recv(got), EAGAIN);
     CHECK_EQ(numbers.recv_for(got, milliseconds(1)), ETIMEDOUT);
     CHECK_EQ(numbers.recv_for(got, milliseconds(-1)), ETIMEDOUT);

@@ -54,8 +54,10 @@ TEST(every_number_reads_back_the_same)
         memcpy(&number.number, &bits, sizeof bits);
         json_t *read = json_parse(written(&number, true), error, sizeof error);
         REQUIRE(read != NULL);
-        if (isfinite(number.number)) CHECK(same(&number, read));
-        else CHECK_EQ(read->type, JSON_NULL);
+        if (isfinite(number.number))
+            CHECK(same(&number, read));
+        else
+            CHECK_EQ(read->type, JSON_NULL);
         json_free(read);
     }
 }
@@ -63,11 +65,43 @@ TEST(every_number_reads_back_the_same)
 TEST(what_is_no_json_is_refused)
 {
     static const char *const bad[] = {
-        "", " ", "{", "[", "[1", "[1,", "[1,]", "[1 2]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "{1:2}", "\"",
-        "\"\\\"", "\"\\x\"",
-        "\"\\u12g4\"", "\"\\ud800\\u0041\"", "\"\\u0000\"", "\"a\nb\"", "nul", "tru", "truex", "01", "-", "+1",
-        ".5", "1.", "0x10",
-        "1 1", "[]]", "inf", "nan", "-inf", "--1", "'a'", "{\"a\":1 \"b\":2}",
+        "",
+        " ",
+        "{",
+        "[",
+        "[1",
+        "[1,",
+        "[1,]",
+        "[1 2]",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{\"a\":1,}",
+        "{a:1}",
+        "{1:2}",
+        "\"",
+        "\"\\\"",
+        "\"\\x\"",
+        "\"\\u12g4\"",
+        "\"\\ud800\\u0041\"",
+        "\"\\u0000\"",
+        "\"a\nb\"",
+        "nul",
+        "tru",
+        "truex",
+        "01",
+        "-",
+        "+1",
+        ".5",
+        "1.",
+        "0x10",
+        "1 1",
+        "[]]",
+        "inf",
+        "nan",
+        "-inf",
+        "--1",
+        "'a'",
+        "{\"a\":1 \"b\":2}",
     };
     char error[128], deep[256];
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

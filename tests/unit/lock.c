@@ -13,7 +13,7 @@ static cc_lock_t lock;
 
 static void set_up(uint32_t cpus)
 {
-    cc_costs_t costs = {40000, 1000, 30000, cpus};
+    cc_costs_t costs = { 40000, 1000, 30000, cpus };
     fake_start();
     fake.pause_ps = 40000;
     cc_costs_set(&costs);
@@ -151,7 +151,7 @@ TEST(spinning_ends_in_sleep_within_its_budget)
 
 TEST(a_lock_given_up_soon_is_taken_without_sleeping)
 {
-    static const unsigned soon[] = {1, 2, 3, 10, 50, 100};
+    static const unsigned soon[] = { 1, 2, 3, 10, 50, 100 };
     for (size_t i = 0; i < sizeof soon / sizeof soon[0]; i++) {
         set_up_held(2);
         release_at_pause = soon[i];
@@ -267,9 +267,9 @@ static void release_on_third_wait(void)
 
 TEST(a_wait_that_ends_for_no_reason_goes_on_to_the_same_deadline)
 {
-    static const int reasons[] = {0, EAGAIN, EINTR, ETIMEDOUT, EINVAL, ENOSYS, EFAULT, EPERM, ENOMEM};
+    static const int reasons[] = { 0, EAGAIN, EINTR, ETIMEDOUT, EINVAL, ENOSYS, EFAULT, EPERM, ENOMEM };
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
-        fake_result lines[2] = {{reasons[i], 3}, {reasons[i], 4}};
+        fake_result lines[2] = { { reasons[i], 3 }, { reasons[i], 4 } };
         for (int forever = 0; forever < 2; forever++) {
             set_up_held(1);
             uint64_t deadline = forever ? CC_FOREVER : fake.now_ns + 100;
@@ -308,7 +308,7 @@ TEST(a_release_that_crosses_the_timeout_is_taken)
 {
     set_up_held(1);
     fake.asleep = release;
-    FAKE_SCRIPT({ETIMEDOUT, 100});
+    FAKE_SCRIPT({ ETIMEDOUT, 100 });
     CHECK(cc_lock_acquire_timeout(&lock, 100));
     CHECK(!cc_lock_try_acquire(&lock));
 }
@@ -318,8 +318,10 @@ static unsigned takeovers, refusals;
 static void release_and_take_back(void)
 {
     cc_lock_release(&lock);
-    if (cc_lock_try_acquire(&lock)) takeovers++;
-    else refusals++;
+    if (cc_lock_try_acquire(&lock))
+        takeovers++;
+    else
+        refusals++;
     fake.now_ns += MS / 10;
 }
 
@@ -351,7 +353,7 @@ TEST(whoever_is_owed_the_lock_and_gives_up_is_owed_it_no_more)
 {
     for (uint32_t cpus = 1; cpus <= 2; cpus++) {
         set_up_held(cpus);
-        FAKE_SCRIPT({0, 2 * MS}, {0, 0}, {0, 0});
+        FAKE_SCRIPT({ 0, 2 * MS }, { 0, 0 }, { 0, 0 });
         CHECK(!cc_lock_acquire_timeout(&lock, 10 * MS));
         CHECK(lock.word < OWED);
         CHECK(lock.word & HELD);
@@ -373,7 +375,7 @@ TEST(a_grant_that_crosses_the_timeout_is_taken)
 {
     set_up_held(1);
     fake.asleep = release_while_it_is_owed;
-    FAKE_SCRIPT({0, 2 * MS}, {ETIMEDOUT, 8 * MS});
+    FAKE_SCRIPT({ 0, 2 * MS }, { ETIMEDOUT, 8 * MS });
     CHECK(cc_lock_acquire_timeout(&lock, 10 * MS));
     CHECK_EQ(lock.word & (uint32_t)~PARKED, HELD);
     cc_lock_release(&lock);

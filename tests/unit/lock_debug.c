@@ -109,7 +109,7 @@ TEST(correct_use_is_not_complained_about)
 TEST(acquiring_again_in_the_same_thread_aborts)
 {
     char said[200];
-    void (*const ways[])(void) = {acquire_twice, acquire_twice_by_spinning, acquire_twice_with_a_timeout};
+    void (*const ways[])(void) = { acquire_twice, acquire_twice_by_spinning, acquire_twice_with_a_timeout };
     for (int i = 0; i < 3; i++) {
         CHECK(aborts(ways[i], said, sizeof said));
         CHECK(strstr(said, "concede: lock ") != NULL && strstr(said, "acquired again") != NULL);
@@ -119,7 +119,7 @@ TEST(acquiring_again_in_the_same_thread_aborts)
 TEST(releasing_what_nobody_holds_aborts)
 {
     char said[200];
-    void (*const ways[])(void) = {release_what_is_free, release_twice};
+    void (*const ways[])(void) = { release_what_is_free, release_twice };
     for (int i = 0; i < 2; i++) {
         CHECK(aborts(ways[i], said, sizeof said));
         CHECK(strstr(said, "concede: lock ") != NULL && strstr(said, "nobody holds") != NULL);

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#define REQUIRE(condition)                                                               \
-    do {                                                                                 \
-        if (!(condition)) {                                                              \
+#define REQUIRE(condition)                                                                \
+    do {                                                                                  \
+        if (!(condition)) {                                                               \
             fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition); \
-            abort();                                                                     \
-        }                                                                                \
+            abort();                                                                      \
+        }                                                                                 \
     } while (0)
 #else
 #include "harness.h"
@@ -153,12 +153,12 @@ static void channel_step(cc_channel_t *channel, list_t *list, input_t *in)
 
 static void channel_sequence(input_t *in)
 {
-    static const uint32_t snoozes[] = {CC_SNOOZE_ADAPTIVE, CC_SNOOZE_NONE, 1, 9};
+    static const uint32_t snoozes[] = { CC_SNOOZE_ADAPTIVE, CC_SNOOZE_NONE, 1, 9 };
     static CC_ALIGNED_(CC_CACHE_LINE) unsigned char memory[sizeof(cc_channel_t) + CAPACITY * 128];
     size_t asked = 1 + draw(in, CAPACITY), bytes = 0;
-    cc_channel_options_t options = {asked, 1 + draw(in, MESSAGE_SIZE), draw(in, 2) ? CC_CHANNEL_SPSC : CC_CHANNEL_MPMC,
-                                    snoozes[draw(in, 4)]};
-    list_t list = {{0}, 0, 1, options.message_size, 0, false, options.kind == CC_CHANNEL_SPSC};
+    cc_channel_options_t options = { asked, 1 + draw(in, MESSAGE_SIZE), draw(in, 2) ? CC_CHANNEL_SPSC : CC_CHANNEL_MPMC,
+                                     snoozes[draw(in, 4)] };
+    list_t list = { { 0 }, 0, 1, options.message_size, 0, false, options.kind == CC_CHANNEL_SPSC };
     cc_channel_t *channel = NULL;
     while (list.capacity < asked) list.capacity *= 2;
     REQUIRE(cc_channel_sizeof(&options, &bytes) == 0 && bytes <= sizeof memory);
@@ -177,9 +177,11 @@ static void channel_sequence(input_t *in)
 /* Options of all kinds: refused, or a size that holds what was asked for. */
 static void options_sequence(input_t *in)
 {
-    static const size_t odd[] = {0, 1, 2, 3, 7, 64, 4096, (size_t)1 << 31, SIZE_MAX / 4, SIZE_MAX / 2 + 1, SIZE_MAX - 1, SIZE_MAX};
-    cc_channel_options_t options = {odd[draw(in, 12)] + draw(in, 3), odd[draw(in, 12)] + draw(in, 3), draw(in, 4),
-                                    draw(in, 2) ? UINT32_MAX - draw(in, 3) : draw(in, 200)};
+    static const size_t odd[] = {
+        0, 1, 2, 3, 7, 64, 4096, (size_t)1 << 31, SIZE_MAX / 4, SIZE_MAX / 2 + 1, SIZE_MAX - 1, SIZE_MAX
+    };
+    cc_channel_options_t options = { odd[draw(in, 12)] + draw(in, 3), odd[draw(in, 12)] + draw(in, 3), draw(in, 4),
+                                     draw(in, 2) ? UINT32_MAX - draw(in, 3) : draw(in, 200) };
     size_t bytes = 0;
     int error = cc_channel_sizeof(&options, &bytes);
     REQUIRE(error == 0 || error == EINVAL);
@@ -211,18 +213,24 @@ static void words_sequence(input_t *in)
             break;
         case 1: {
             unsigned how = draw(in, 3);
-            if (token && how == 0) cc_parker_park(&parker);
-            else REQUIRE((how == 1   ? cc_parker_park_timeout(&parker, 1)
-                          : how == 2 ? cc_parker_park_until(&parker, 0)
-                                     : cc_parker_try_park(&parker)) == token);
+            if (token && how == 0)
+                cc_parker_park(&parker);
+            else
+                REQUIRE((how == 1   ? cc_parker_park_timeout(&parker, 1)
+                         : how == 2 ? cc_parker_park_until(&parker, 0)
+                                    : cc_parker_try_park(&parker)) == token);
             token = false;
             break;
         }
         case 2:
-            if (held) REQUIRE(!cc_lock_try_acquire(&lock) && !cc_lock_acquire_until(&lock, 0));
-            else if (draw(in, 2)) cc_lock_acquire(&lock);
-            else if (draw(in, 2)) cc_lock_acquire_spin(&lock);
-            else REQUIRE(draw(in, 2) ? cc_lock_try_acquire(&lock) : cc_lock_acquire_until(&lock, 0));
+            if (held)
+                REQUIRE(!cc_lock_try_acquire(&lock) && !cc_lock_acquire_until(&lock, 0));
+            else if (draw(in, 2))
+                cc_lock_acquire(&lock);
+            else if (draw(in, 2))
+                cc_lock_acquire_spin(&lock);
+            else
+                REQUIRE(draw(in, 2) ? cc_lock_try_acquire(&lock) : cc_lock_acquire_until(&lock, 0));
             held = true;
             break;
         case 3:
@@ -234,8 +242,10 @@ static void words_sequence(input_t *in)
             unsigned notifies = draw(in, 3);
             if (notifies == 1) cc_event_notify_one(&event);
             if (notifies == 2) cc_event_notify_all(&event);
-            if (draw(in, 2)) cc_event_cancel(&event);
-            else REQUIRE(cc_event_wait_until(&event, key, notifies ? CC_FOREVER : 0) == (notifies != 0));
+            if (draw(in, 2))
+                cc_event_cancel(&event);
+            else
+                REQUIRE(cc_event_wait_until(&event, key, notifies ? CC_FOREVER : 0) == (notifies != 0));
             break;
         }
         case 5: {
@@ -258,7 +268,7 @@ static void words_sequence(input_t *in)
 
 static void backoff_sequence(input_t *in)
 {
-    static const uint32_t odd[] = {0, 1, 2, 3, 5, 64, 100, 1000};
+    static const uint32_t odd[] = { 0, 1, 2, 3, 5, 64, 100, 1000 };
     uint32_t min = odd[draw(in, 8)], max = odd[draw(in, 8)], rng = draw(in, 255);
     uint32_t low = min ? min : 1, high = max < low ? low : max;
     uint64_t current = low;
@@ -268,12 +278,18 @@ static void backoff_sequence(input_t *in)
     while (in->left > 0) {
         unsigned what = draw(in, 6);
         if (what <= 2) {
-            if (what == 0) cc_backoff_spin(&b);
-            else if (what == 1) cc_backoff_snooze(&b);
-            else cc_backoff_jitter(&b, &rng);
-            if (current < high) current = current * 2 < high ? current * 2 : high;
-            else if (yields == 0) yields = 1;
-            else if (what == 1 && yields <= 4) yields++;
+            if (what == 0)
+                cc_backoff_spin(&b);
+            else if (what == 1)
+                cc_backoff_snooze(&b);
+            else
+                cc_backoff_jitter(&b, &rng);
+            if (current < high)
+                current = current * 2 < high ? current * 2 : high;
+            else if (yields == 0)
+                yields = 1;
+            else if (what == 1 && yields <= 4)
+                yields++;
         } else if (what == 3) {
             current = current / 2 > low ? current / 2 : low;
             yields = 0;
@@ -290,7 +306,7 @@ static void backoff_sequence(input_t *in)
 
 static void sequence(const uint8_t *bytes, size_t size)
 {
-    input_t in = {bytes, size};
+    input_t in = { bytes, size };
     switch (draw(&in, 8)) {
     case 0: options_sequence(&in); break;
     case 1: words_sequence(&in); break;

@@ -75,7 +75,7 @@ static void crowd_body(int index, void *shared)
 TEST(wake_all_reaches_every_sleeper)
 {
     for (uint64_t i = test_effort(10); i > 0; i--) {
-        crowd c = {0, 0, 0, 8, CC_FOREVER};
+        crowd c = { 0, 0, 0, 8, CC_FOREVER };
         test_threads(c.size + 1, crowd_body, &c);
         CHECK_EQ(c.out, 8);
     }
@@ -83,9 +83,10 @@ TEST(wake_all_reaches_every_sleeper)
 
 TEST(deadline_beyond_any_clock_sleeps_on)
 {
-    static const uint64_t far_off[] = {CC_FOREVER - 1, CC_FOREVER / 2, UINT64_C(1) << 62, UINT64_C(0x7fffffff) * 1000 * MS};
+    static const uint64_t far_off[] = { CC_FOREVER - 1, CC_FOREVER / 2, UINT64_C(1) << 62,
+                                        UINT64_C(0x7fffffff) * 1000 * MS };
     for (size_t i = 0; i < sizeof far_off / sizeof far_off[0]; i++) {
-        crowd c = {0, 0, 0, 2, far_off[i]};
+        crowd c = { 0, 0, 0, 2, far_off[i] };
         test_threads(c.size + 1, crowd_body, &c);
         CHECK_EQ(c.out, 2);
     }
@@ -110,7 +111,7 @@ static void turns_body(int index, void *shared)
 
 TEST(handing_over_loses_no_wake)
 {
-    turns t = {0, (uint32_t)test_effort(20000)};
+    turns t = { 0, (uint32_t)test_effort(20000) };
     test_threads(2, turns_body, &t);
     CHECK_EQ(t.turn, 2 * t.rounds);
 }
@@ -146,7 +147,7 @@ static void tickets_body(int index, void *shared)
 
 TEST(each_wake_of_one_reaches_one)
 {
-    tickets t = {0, 0, (uint32_t)test_effort(20000)};
+    tickets t = { 0, 0, (uint32_t)test_effort(20000) };
     test_threads(5, tickets_body, &t);
     CHECK_EQ(t.left, 0);
 }
@@ -176,7 +177,7 @@ static void crossing_body(int index, void *shared)
 TEST(a_wake_that_crosses_a_timeout_is_not_used_up)
 {
     for (uint64_t i = test_effort(500); i > 0; i--) {
-        crossing c = {0, os_in(MS / 5)};
+        crossing c = { 0, os_in(MS / 5) };
         test_threads(3, crossing_body, &c);
     }
 }

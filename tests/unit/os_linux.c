@@ -26,7 +26,8 @@ static long fake_syscall(long number, ...)
 {
     va_list list;
     va_start(list, number);
-    if (number == SYS_openat || number == SYS_read || number == SYS_getdents64 || number == SYS_close) { /* real files */
+    if (number == SYS_openat || number == SYS_read || number == SYS_getdents64 ||
+        number == SYS_close) { /* real files */
         int file = va_arg(list, int);
         void *bytes = number == SYS_close ? NULL : va_arg(list, void *);
         size_t size = number == SYS_openat ? (size_t)va_arg(list, int) : number == SYS_close ? 0 : va_arg(list, size_t);
@@ -226,8 +227,8 @@ TEST(a_fraction_of_a_cpu_counts_down_and_at_least_as_one)
     static const struct {
         const char *text;
         uint32_t cpus;
-    } cases[] = {{"50000 100000", 1}, {"1 100000", 1}, {"150000 100000", 1}, {"199999 100000", 1}, {"250000 100000", 2},
-                 {"10000 5000", 2}};
+    } cases[] = { { "50000 100000", 1 },  { "1 100000", 1 },      { "150000 100000", 1 },
+                  { "199999 100000", 1 }, { "250000 100000", 2 }, { "10000 5000", 2 } };
     new_tree();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         put("g/cpu.max", cases[i].text);
@@ -266,7 +267,7 @@ TEST(quota_of_cgroup_version_1)
 
 TEST(files_that_make_no_sense_set_no_limit)
 {
-    static const char *const texts[] = {"", " ", "\n", "abc", "100000", "100000 0", "100000 max", "max", "-1 -1"};
+    static const char *const texts[] = { "", " ", "\n", "abc", "100000", "100000 0", "100000 max", "max", "-1 -1" };
     new_tree();
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         put("g/cpu.max", texts[i]);

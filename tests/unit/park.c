@@ -99,9 +99,9 @@ TEST(unpark_on_the_way_to_sleep_is_not_lost)
 
 TEST(a_wait_that_ends_for_no_reason_goes_on_to_the_same_deadline)
 {
-    static const int reasons[] = {0, EAGAIN, EINTR, ETIMEDOUT, EINVAL, ENOSYS, EFAULT, EPERM, ENOMEM};
+    static const int reasons[] = { 0, EAGAIN, EINTR, ETIMEDOUT, EINVAL, ENOSYS, EFAULT, EPERM, ENOMEM };
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
-        fake_result lines[2] = {{reasons[i], 3}, {reasons[i], 4}};
+        fake_result lines[2] = { { reasons[i], 3 }, { reasons[i], 4 } };
         for (int forever = 0; forever < 2; forever++) {
             set_up();
             uint64_t deadline = forever ? CC_FOREVER : fake.now_ns + 100;
@@ -120,7 +120,7 @@ TEST(a_timer_that_comes_early_does_not_end_the_park)
 {
     set_up();
     uint64_t deadline = fake.now_ns + 100;
-    FAKE_SCRIPT({ETIMEDOUT, 40}, {ETIMEDOUT, 59});
+    FAKE_SCRIPT({ ETIMEDOUT, 40 }, { ETIMEDOUT, 59 });
     CHECK(!cc_parker_park_until(&parker, deadline));
     CHECK_EQ(fake.waits, 3);
     CHECK_EQ(fake.now_ns, deadline);
@@ -142,7 +142,7 @@ TEST(token_that_crosses_the_timeout_is_taken)
 {
     set_up();
     fake.asleep = give; /* the token arrives, and yet the kernel reports the timeout */
-    FAKE_SCRIPT({ETIMEDOUT, 100});
+    FAKE_SCRIPT({ ETIMEDOUT, 100 });
     CHECK(cc_parker_park_timeout(&parker, 100));
     CHECK_EQ(parker.state, CC_PARKER_EMPTY_);
 }
@@ -161,7 +161,7 @@ TEST(past_deadline_looks_once_and_does_not_wait)
 
 TEST(huge_timeouts_saturate)
 {
-    static const uint64_t huge[] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 1000000000};
+    static const uint64_t huge[] = { UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 1000000000 };
     for (size_t i = 0; i < sizeof huge / sizeof huge[0]; i++) {
         set_up();
         fake.asleep = give;
@@ -177,7 +177,7 @@ TEST(huge_timeouts_saturate)
 TEST(a_clock_that_jumps_past_the_deadline_ends_the_park_once)
 {
     set_up();
-    FAKE_SCRIPT({0, UINT64_C(1) << 40});
+    FAKE_SCRIPT({ 0, UINT64_C(1) << 40 });
     CHECK(!cc_parker_park_timeout(&parker, 100));
     CHECK(fake.waits <= 2);
 }

@@ -50,10 +50,10 @@ static void step(void)
 
 static enum {
     NOTHING,
-    NO_WAKE,         /* the system call that wakes is left out */
-    NO_COMPARISON,   /* falls asleep without comparing the word again */
-    STORE_FOR_SWAP,  /* a lock is given up by a plain store */
-    NO_LOOK_AGAIN    /* does not look again between announcing itself and sleeping */
+    NO_WAKE,        /* the system call that wakes is left out */
+    NO_COMPARISON,  /* falls asleep without comparing the word again */
+    STORE_FOR_SWAP, /* a lock is given up by a plain store */
+    NO_LOOK_AGAIN   /* does not look again between announcing itself and sleeping */
 
 } mutant;
 
@@ -78,16 +78,16 @@ static void mutable_wake(const uint32_t *word, uint32_t count)
 #define cc_atomic_load_(p, order)        (step(), __atomic_load_n((p), __ATOMIC_##order))
 #define cc_atomic_store_(p, v, order)    (step(), __atomic_store_n((p), (v), __ATOMIC_##order))
 #define cc_atomic_exchange_(p, v, order) (step(), __atomic_exchange_n((p), (v), __ATOMIC_##order))
-#define cc_atomic_cas_(p, e, v, weak, order)                                                                           \
+#define cc_atomic_cas_(p, e, v, weak, order) \
     (step(), __atomic_compare_exchange_n((p), (e), (v), weak, __ATOMIC_##order, __ATOMIC_RELAXED))
 #define cc_atomic_fetch_(op, p, v, order) (step(), __atomic_fetch_##op((p), (v), __ATOMIC_##order))
-#define cc_fetch_sub_release(p, v)                                                                                     \
+#define cc_fetch_sub_release(p, v) \
     (mutant == STORE_FOR_SWAP ? (cc_store_release(p, 0), (uint32_t)(v)) : cc_atomic_fetch_(sub, p, v, RELEASE))
 
 #undef CC_ARCH_PAUSE_
 #define CC_ARCH_PAUSE_() fake_pause()
-#define cc_os_wait_ mutable_wait
-#define cc_os_wake_ mutable_wake
+#define cc_os_wait_      mutable_wait
+#define cc_os_wake_      mutable_wake
 #include "../../src/park.c"
 #include "../../src/event.c"
 #include "../../src/lock.c"
@@ -112,7 +112,7 @@ static uint32_t cpus = 2;
 
 static unsigned explore(play p)
 {
-    const cc_costs_t costs = {1000000, 1000, 2000, cpus}; /* few pauses: each is a step */
+    const cc_costs_t costs = { 1000000, 1000, 2000, cpus }; /* few pauses: each is a step */
     unsigned at = 1;
     for (;; at++) {
         fake_start();
@@ -151,19 +151,19 @@ static bool fails(play p)
     return status != 0;
 }
 
-#define HOLDS(...)                                                                                                     \
-    do {                                                                                                               \
-        play one_ = {__VA_ARGS__};                                                                                     \
-        mutant = NOTHING;                                                                                              \
-        CHECK(explore(one_) > 1);                                                                                     \
+#define HOLDS(...)                   \
+    do {                             \
+        play one_ = { __VA_ARGS__ }; \
+        mutant = NOTHING;            \
+        CHECK(explore(one_) > 1);    \
     } while (0)
 
-#define NOTICES(which, ...)                                                                                            \
-    do {                                                                                                               \
-        play one_ = {__VA_ARGS__};                                                                                     \
-        mutant = which;                                                                                                \
-        CHECK(fails(one_));                                                                                           \
-        mutant = NOTHING;                                                                                              \
+#define NOTICES(which, ...)          \
+    do {                             \
+        play one_ = { __VA_ARGS__ }; \
+        mutant = which;              \
+        CHECK(fails(one_));          \
+        mutant = NOTHING;            \
     } while (0)
 
 /* ---- Parker ----------------------------------------------------------------------------------------------------- */
@@ -301,8 +301,10 @@ static void notify_all_waiters(void)
 static void another_goes_to_sleep(void)
 {
     its_key = cc_event_listen(&event);
-    if (cc_load_acquire(&flag)) cc_event_cancel(&event);
-    else sleeps_now = true;
+    if (cc_load_acquire(&flag))
+        cc_event_cancel(&event);
+    else
+        sleeps_now = true;
 }
 
 static void the_other_is_notified(void)
@@ -347,7 +349,7 @@ static void a_notify_is_not_lost(void)
 
 TEST(a_notify_at_any_moment_of_a_wait_is_not_lost)
 {
-    static const uint32_t bits[] = {0, CC_EVENT_FENCED_, CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_};
+    static const uint32_t bits[] = { 0, CC_EVENT_FENCED_, CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_ };
     for (int i = 0; i < 3; i++) {
         for (event_sleeps = 0; event_sleeps <= CC_EVENT_SLEEPS; event_sleeps += CC_EVENT_SLEEPS - 1) {
             event_bits = bits[i];
@@ -483,7 +485,7 @@ static bool two_senders; /* their messages are counted, but not in one order */
 
 static void new_channel(size_t capacity)
 {
-    cc_channel_options_t options = {capacity, sizeof(uint32_t), kind, snooze};
+    cc_channel_options_t options = { capacity, sizeof(uint32_t), kind, snooze };
     REQUIRE(cc_channel_init(memory, sizeof memory, &options, &channel) == 0);
     sent = received = 0;
     ended = two_senders = false;
@@ -665,7 +667,7 @@ static void nothing_is_lost(void)
 
 static void for_all_channels(void (*test)(void))
 {
-    static const uint32_t snoozes[] = {CC_SNOOZE_NONE, CC_SNOOZE_ADAPTIVE, 2};
+    static const uint32_t snoozes[] = { CC_SNOOZE_NONE, CC_SNOOZE_ADAPTIVE, 2 };
     for (kind = CC_CHANNEL_MPMC; kind <= CC_CHANNEL_SPSC; kind++) {
         for (int i = 0; i < 3; i++) {
             snooze = snoozes[i];
@@ -676,7 +678,7 @@ static void for_all_channels(void (*test)(void))
 
 static void receiving(void)
 {
-    void (*const ways[])(void) = {blocking_recv, timed_recv, try_recv};
+    void (*const ways[])(void) = { blocking_recv, timed_recv, try_recv };
     for (int i = 0; i < 3; i++) {
         HOLDS(empty_channel, ways[i], other_sends, nothing_is_lost);
         HOLDS(empty_channel, ways[i], other_closes, nothing_is_lost);
@@ -694,7 +696,7 @@ static void receiving(void)
 
 static void sending(void)
 {
-    void (*const ways[])(void) = {blocking_send, timed_send, try_send};
+    void (*const ways[])(void) = { blocking_send, timed_send, try_send };
     for (int i = 0; i < 3; i++) {
         HOLDS(full_channel, ways[i], other_receives, nothing_is_lost);
         HOLDS(full_channel, ways[i], other_closes, nothing_is_lost);

@@ -121,7 +121,7 @@ TEST(a_channel_where_nobody_sleeps_makes_no_call)
         return;
     }
     for (uint32_t kind = CC_CHANNEL_MPMC; kind <= CC_CHANNEL_SPSC; kind++) {
-        cc_channel_options_t options = {8, sizeof(uint64_t), kind, CC_SNOOZE_ADAPTIVE};
+        cc_channel_options_t options = { 8, sizeof(uint64_t), kind, CC_SNOOZE_ADAPTIVE };
         cc_channel_t *channel;
         REQUIRE(cc_channel_create(&channel, &options) == 0);
         for (uint64_t i = 0, m; i < rounds; i++) {
@@ -152,8 +152,10 @@ static void busy_body(int index, void *shared)
     uint64_t rounds = *(uint64_t *)shared, m;
     keep_to_cpu(index);
     for (uint64_t i = 0; i < rounds; i++) {
-        if (index == 0) CHECK_EQ(cc_channel_send(busy, &i), 0);
-        else CHECK_EQ(cc_channel_recv(busy, &m), 0);
+        if (index == 0)
+            CHECK_EQ(cc_channel_send(busy, &i), 0);
+        else
+            CHECK_EQ(cc_channel_recv(busy, &m), 0);
     }
 }
 
@@ -164,7 +166,7 @@ TEST(a_busy_pair_makes_hardly_any_call)
         if (cc_costs()->cpus > 1) calls_do_not_grow(2000000, 100);
         return;
     }
-    cc_channel_options_t options = {64, sizeof(uint64_t), CC_CHANNEL_SPSC, CC_SNOOZE_ADAPTIVE};
+    cc_channel_options_t options = { 64, sizeof(uint64_t), CC_CHANNEL_SPSC, CC_SNOOZE_ADAPTIVE };
     REQUIRE(cc_channel_create(&busy, &options) == 0);
     test_threads(2, busy_body, &rounds);
     cc_channel_destroy(busy);

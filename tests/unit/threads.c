@@ -22,7 +22,7 @@ TEST(costs_are_the_same_for_threads_that_ask_first_at_once)
 static void backoff_body(int index, void *shared)
 {
     (void)shared;
-    cc_backoff_options_t options = {(uint32_t)index % 4, (uint32_t)index % 4 + 3};
+    cc_backoff_options_t options = { (uint32_t)index % 4, (uint32_t)index % 4 + 3 };
     for (uint64_t round = test_effort(300); round > 0; round--) {
         cc_backoff_t snoozing, spinning;
         cc_backoff_init_options(&snoozing, &options);
@@ -68,7 +68,7 @@ static uint32_t flag, waiting, went_on;
 
 static void set_up(void)
 {
-    cc_channel_options_t options = {1, 4, CC_CHANNEL_MPMC, CC_SNOOZE_NONE};
+    cc_channel_options_t options = { 1, 4, CC_CHANNEL_MPMC, CC_SNOOZE_NONE };
     uint32_t message = 1;
     memset(&parker, 0, sizeof parker);
     memset(&event, 0, sizeof event);
@@ -115,7 +115,7 @@ static void end_wait(int way)
 
 static void sleep_ns(uint64_t ns)
 {
-    struct timespec time = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+    struct timespec time = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
     nanosleep(&time, NULL);
 }
 

@@ -10,7 +10,21 @@
 static int run_bench(int argc, char **argv);
 
 enum {
-    THREADS, SECONDS, REPEATS, CAPACITY, SIZE, PIN, ONLY, QUICK, JSON, CSV, MARKDOWN, FROM, COMPARE, LIST, SELF_TEST
+    THREADS,
+    SECONDS,
+    REPEATS,
+    CAPACITY,
+    SIZE,
+    PIN,
+    ONLY,
+    QUICK,
+    JSON,
+    CSV,
+    MARKDOWN,
+    FROM,
+    COMPARE,
+    LIST,
+    SELF_TEST
 };
 static const tool_option_t options[] = {
     [THREADS] = { 't', "threads", "N[,N...]", "thread counts, where a workload leaves them open" },
@@ -34,7 +48,9 @@ static const tool_option_t options[] = {
     { 0, NULL, NULL, NULL },
 };
 const tool_command_t concede_bench = {
-    "bench", "[cas|lock|park|channel|all|WORKLOAD]... [OPTION]...", "Measure concede beside what else there is.",
+    "bench",
+    "[cas|lock|park|channel|all|WORKLOAD]... [OPTION]...",
+    "Measure concede beside what else there is.",
     "Every implementation of a workload runs in turn inside each round, in rotated order, so that all meet the same "
     "machine. A ratio is taken inside a round; shown are the median of the rounds and, as +-, half the distance "
     "between the quartiles. Rounds in which the cost of a cache line between two CPUs jumped, or other programs took "
@@ -43,7 +59,8 @@ const tool_command_t concede_bench = {
     "lock.fair takes minutes. It runs only where it is named, of concede, pthread_mutex and parking_lot unless --only "
     "says otherwise.\n"
     "The winner is marked with *, if it beats the next in three of four rounds.",
-    options, run_bench,
+    options,
+    run_bench,
 };
 
 /* ---- the table ----------------------------------------------------------------------------------------------------- */
@@ -87,8 +104,10 @@ static void describe_run(const bench_run *run, char *text, size_t size)
     const bench_setting *s = &run->setting;
     int n = snprintf(text, size, "%s", run->workload);
 #define ADD(...) n += snprintf(text + n, n < (int)size ? size - (size_t)n : 0, __VA_ARGS__)
-    if (strcmp(run->workload, "channel.many") == 0) ADD(", %u:%u", s->senders, s->threads - s->senders);
-    else if (s->threads != 2 || run->family != BENCH_CHANNEL) ADD(", %u thread%s", s->threads, s->threads == 1 ? "" : "s");
+    if (strcmp(run->workload, "channel.many") == 0)
+        ADD(", %u:%u", s->senders, s->threads - s->senders);
+    else if (s->threads != 2 || run->family != BENCH_CHANNEL)
+        ADD(", %u thread%s", s->threads, s->threads == 1 ? "" : "s");
     if (s->interval_us) ADD(", every %u us", s->interval_us);
     if (s->capacity && s->capacity != 1024) ADD(", capacity %u", s->capacity);
     if (s->message_size && s->message_size != 8) ADD(", %u bytes", s->message_size);
@@ -126,7 +145,8 @@ static void describe_noise(const bench_run *run, char *text, size_t size)
 static void print_run(const bench_run *run)
 {
     char name[128];
-    const char *heads[BENCH_METRICS + 4] = { "<" }, *baseline = run->baseline >= 0 ? run->result[run->baseline].name : "";
+    const char *heads[BENCH_METRICS + 4] = { "<" },
+                                      *baseline = run->baseline >= 0 ? run->result[run->baseline].name : "";
     char head_times[64], metric_heads[BENCH_METRICS][32];
     int columns = 1;
     uint32_t others[BENCH_METRICS], other_count = 0;
@@ -211,11 +231,12 @@ static void describe_machine(const bench_report *report, char *text, size_t size
     if (line.median > 0)
         snprintf(lines, sizeof lines, " A line to the other CPU takes %s ns (quartiles %s to %s).", figure(line.median),
                  figure(line.q1), figure(line.q3));
-    snprintf(text, size,
-             "%s, %u usable CPU%s%s, %s. Time by %s, %s ns a reading, in steps of %s ns; latencies within %.1f %%.%s%s%s",
-             report->cpu, report->cpus, report->cpus == 1 ? "" : "s", report->hypervisor ? " of a virtual machine" : "",
-             report->system, report->clock, figure(report->clock_overhead_ns), figure(report->clock_step_ns),
-             100 * report->histogram_error, lines, load, others);
+    snprintf(
+        text, size,
+        "%s, %u usable CPU%s%s, %s. Time by %s, %s ns a reading, in steps of %s ns; latencies within %.1f %%.%s%s%s",
+        report->cpu, report->cpus, report->cpus == 1 ? "" : "s", report->hypervisor ? " of a virtual machine" : "",
+        report->system, report->clock, figure(report->clock_overhead_ns), figure(report->clock_step_ns),
+        100 * report->histogram_error, lines, load, others);
 }
 
 static void print_report(const bench_report *report)
@@ -241,8 +262,8 @@ static void print_csv(const bench_report *report)
             for (uint32_t m = 0; m < BENCH_METRICS; m++) {
                 const bench_samples *samples = &run->result[k].metrics[m];
                 if (samples->count == 0) continue;
-                printf("%s,%u,%u,%u,%u,%u,%u,%u,%u,\"%s\",%s,%s,%u,%.6g,%.6g,%.6g,", run->workload, s->threads, s->senders,
-                       s->outside_ns, s->work_ns, s->interval_us, s->capacity, s->message_size, s->burst,
+                printf("%s,%u,%u,%u,%u,%u,%u,%u,%u,\"%s\",%s,%s,%u,%.6g,%.6g,%.6g,", run->workload, s->threads,
+                       s->senders, s->outside_ns, s->work_ns, s->interval_us, s->capacity, s->message_size, s->burst,
                        run->result[k].name, bench_metrics[m].key, bench_metrics[m].unit, run->rounds,
                        samples->value.median, samples->value.q1, samples->value.q3);
                 if (samples->has_ratio)
@@ -263,8 +284,8 @@ static void markdown_run(const bench_run *run)
     bool ratios = run->results > 1 && ranks(run);
     describe_run(run, name, sizeof name);
     describe_noise(run, note, sizeof note);
-    printf("### %s\n\n`concede bench %s`: %s. %u rounds of %s ms.%s%s\n\n| | %s | +- |", name, run->workload, run->title,
-           run->rounds, figure(run->slice_ms), note[0] ? " " : "", note, bench_metrics[run->primary].title);
+    printf("### %s\n\n`concede bench %s`: %s. %u rounds of %s ms.%s%s\n\n| | %s | +- |", name, run->workload,
+           run->title, run->rounds, figure(run->slice_ms), note[0] ? " " : "", note, bench_metrics[run->primary].title);
     if (ratios) printf(" %s is | +- |", baseline);
     for (uint32_t m = 0; m < BENCH_METRICS; m++)
         if (m != run->primary && run->result[0].metrics[m].count) printf(" %s |", bench_metrics[m].title);
@@ -277,8 +298,8 @@ static void markdown_run(const bench_run *run)
         const bench_result *result = &run->result[i];
         const bench_samples *primary = &result->metrics[run->primary];
         const char *bold = (int32_t)i == run->winner && ranks(run) ? "**" : "";
-        printf("| %s%s%s | %s%s%s | %s |", bold, result->name, bold, bold, shown(run->primary, primary->value.median), bold,
-               spread_percent(&primary->value));
+        printf("| %s%s%s | %s%s%s | %s |", bold, result->name, bold, bold, shown(run->primary, primary->value.median),
+               bold, spread_percent(&primary->value));
         if (ratios && primary->has_ratio) {
             bench_spread times = advantage(primary, bench_metrics[run->primary].higher);
             printf(" %sx | %s |", figure(times.median), spread_percent(&times));
@@ -286,7 +307,8 @@ static void markdown_run(const bench_run *run)
             printf(" | |");
         }
         for (uint32_t m = 0; m < BENCH_METRICS; m++)
-            if (m != run->primary && result->metrics[m].count) printf(" %s |", shown(m, result->metrics[m].value.median));
+            if (m != run->primary && result->metrics[m].count)
+                printf(" %s |", shown(m, result->metrics[m].value.median));
         printf(" %s |\n", result->flags & BENCH_CAN_SLEEP ? "yes" : "no");
     }
     putchar('\n');
@@ -309,8 +331,11 @@ static void markdown_columns(const bench_run *const *runs, uint32_t count, bool 
     for (uint32_t k = 0; k < count; k++) {
         const bench_setting *s = &runs[k]->setting;
         describe_run(runs[k], name, sizeof name);
-        if (threads_only) printf(" %u |", s->threads);
-        else printf(" %s, %s |", strchr(name, '.') ? strchr(name, '.') + 1 : name, bench_metrics[runs[k]->primary].title);
+        if (threads_only)
+            printf(" %u |", s->threads);
+        else
+            printf(" %s, %s |", strchr(name, '.') ? strchr(name, '.') + 1 : name,
+                   bench_metrics[runs[k]->primary].title);
         for (uint32_t i = 0; i < runs[k]->results; i++) {
             uint32_t r = 0;
             while (r < rows && strcmp(names[r], runs[k]->result[i].name) != 0) r++;
@@ -321,7 +346,8 @@ static void markdown_columns(const bench_run *const *runs, uint32_t count, bool 
     const bench_run *last = runs[count - 1];
     uint32_t extra[BENCH_METRICS], extras = 0;
     for (uint32_t m = 0; threads_only && m < BENCH_METRICS; m++)
-        if (m != last->primary && (m == BENCH_RATE || m >= BENCH_JAIN) && last->result[0].metrics[m].count) extra[extras++] = m;
+        if (m != last->primary && (m == BENCH_RATE || m >= BENCH_JAIN) && last->result[0].metrics[m].count)
+            extra[extras++] = m;
     for (uint32_t e = 0; e < extras; e++) printf(" %s at %u |", bench_metrics[extra[e]].title, last->setting.threads);
     printf(" sleeps |\n|---|");
     for (uint32_t k = 0; k < count + extras; k++) printf("---:|");
@@ -333,8 +359,11 @@ static void markdown_columns(const bench_run *const *runs, uint32_t count, bool 
             const bench_result *result = find_result(runs[k], names[r]);
             const char *bold = result && result - runs[k]->result == runs[k]->winner ? "**" : "";
             if (result && result->flags & BENCH_CAN_SLEEP) sleeps = "yes";
-            if (result) printf(" %s%s%s |", bold, shown(runs[k]->primary, result->metrics[runs[k]->primary].value.median), bold);
-            else printf(" |");
+            if (result)
+                printf(" %s%s%s |", bold, shown(runs[k]->primary, result->metrics[runs[k]->primary].value.median),
+                       bold);
+            else
+                printf(" |");
         }
         const bench_result *result = find_result(last, names[r]);
         for (uint32_t e = 0; e < extras; e++)
@@ -355,7 +384,8 @@ static void markdown_tables(const bench_report *report)
             uint32_t count = 0;
             if (run->family != family || !ranks(run)) continue;
             if (i > 0 && strcmp(report->run[i - 1].workload, run->workload) == 0) continue;
-            for (uint32_t k = i; k < report->runs && count < 64 && strcmp(report->run[k].workload, run->workload) == 0; k++)
+            for (uint32_t k = i; k < report->runs && count < 64 && strcmp(report->run[k].workload, run->workload) == 0;
+                 k++)
                 same[count++] = &report->run[k];
             if (run->result[0].metrics[BENCH_JAIN].count > 0 && run->setting.senders == 0) {
                 printf("`%s`, %s: %s by threads.\n\n", run->workload, run->title, bench_metrics[run->primary].title);
@@ -383,21 +413,26 @@ static void markdown_document(const bench_report *report)
     char text[1024], peers[512];
     describe_machine(report, text, sizeof text);
     list_peers(report, true, peers, sizeof peers);
-    printf("# Benchmarks\n\nMade by `%s` on %.10s; nothing here is typed by hand. `scripts/publish` makes it again.\n\n",
-           report->command, report->date);
+    printf(
+        "# Benchmarks\n\nMade by `%s` on %.10s; nothing here is typed by hand. `scripts/publish` makes it again.\n\n",
+        report->command, report->date);
     printf("%s Compiler %s, %s. Versions: %s. Threads are pinned: %s.\n\n", text, report->compiler, report->libc, peers,
            report->pin);
     puts("| | |\n|---|---|\n"
-         "| a round | a slice of time for each implementation, in rotated order; the numbers of threads take turns, too |\n"
+         "| a round | a slice of time for each implementation, in rotated order; the numbers of threads take turns, "
+         "too |\n"
          "| a figure | the median of the rounds; +- is half the distance between the quartiles |\n"
-         "| a round that does not count | the cost of a cache line between the CPUs jumped, or other programs took more than 5 % of "
+         "| a round that does not count | the cost of a cache line between the CPUs jumped, or other programs took "
+         "more than 5 % of "
          "the CPUs |\n"
          "| concede is 2x | twice as good (faster, or less of it): the median of the ratios inside a round |\n"
          "| bold | the best, where it beats the next in three of four rounds |\n"
          "| latency | a lock's includes one reading of the clock, a round trip's half of one for each way |\n"
          "| CPU ns | CPU time of all threads (at intervals: of the receiver) for one operation |\n"
-         "| Jain | how evenly the threads share the operations of a slice: 1 is even, 1/n is all to one. Threads that share a CPU "
-         "take turns of 3 to 4 ms on it, so with more threads than CPUs a slice lasts at least four turns, 16 ms, for each thread "
+         "| Jain | how evenly the threads share the operations of a slice: 1 is even, 1/n is all to one. Threads that "
+         "share a CPU "
+         "take turns of 3 to 4 ms on it, so with more threads than CPUs a slice lasts at least four turns, 16 ms, for "
+         "each thread "
          "of a CPU |\n"
          "| sleeps | whether a thread that waits long gives its CPU away |\n");
     for (uint32_t i = 0; i < report->runs; i++) {
@@ -506,10 +541,12 @@ static void check_names(const char *names)
         snprintf(name, sizeof name, "%.*s", (int)length, names);
         for (const bench_peer *const *peer = bench_peers; *peer; peer++) {
             found |= begins((*peer)->name, name);
-            for (const bench_subject *const *at = (*peer)->subjects; at && *at; at++) found |= begins((*at)->name, name);
+            for (const bench_subject *const *at = (*peer)->subjects; at && *at; at++)
+                found |= begins((*at)->name, name);
         }
         if (!found || length == 0)
-            tool_usage_error(&concede_bench, "--only: no implementation's name begins with '%s'; --list shows them", name);
+            tool_usage_error(&concede_bench, "--only: no implementation's name begins with '%s'; --list shows them",
+                             name);
         names += length + (names[length] == ',');
     }
 }
@@ -523,7 +560,8 @@ static void print_list(void)
         printf("%s:\n", bench_families[family]);
         for (const bench_peer *const *peer = bench_peers; *peer; peer++)
             for (const bench_subject *const *at = (*peer)->subjects; at && *at; at++) {
-                if ((*at)->family != family || strcmp((*at)->name, last) == 0) continue; /* sizes of one implementation */
+                if ((*at)->family != family || strcmp((*at)->name, last) == 0)
+                    continue; /* sizes of one implementation */
                 last = (*at)->name;
                 printf("  %s: ", last);
                 tool_wrap(stdout, 4, (*at)->uses);
@@ -536,8 +574,10 @@ static void keep_runs(bench_report *report, const char *workloads)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < report->runs; i++) {
-        if (!workloads || bench_named(workloads, report->run[i].workload, false)) report->run[kept++] = report->run[i];
-        else bench_run_free(&report->run[i]);
+        if (!workloads || bench_named(workloads, report->run[i].workload, false))
+            report->run[kept++] = report->run[i];
+        else
+            bench_run_free(&report->run[i]);
     }
     report->runs = kept;
 }
@@ -646,11 +686,16 @@ static void take_option(request *r, int option, const char *value)
 static void show(const request *r, const bench_report *report)
 {
     if (r->json && strcmp(r->json, "-") == 0) return; /* that was it */
-    if (r->csv) print_csv(report);
-    else if (r->markdown && strcmp(r->markdown, "tables") == 0) markdown_tables(report);
-    else if (r->markdown && strcmp(r->markdown, "machine") == 0) markdown_machine(report);
-    else if (r->markdown) markdown_document(report);
-    else if (!r->compare) print_report(report);
+    if (r->csv)
+        print_csv(report);
+    else if (r->markdown && strcmp(r->markdown, "tables") == 0)
+        markdown_tables(report);
+    else if (r->markdown && strcmp(r->markdown, "machine") == 0)
+        markdown_machine(report);
+    else if (r->markdown)
+        markdown_document(report);
+    else if (!r->compare)
+        print_report(report);
 }
 
 static int run_bench(int argc, char **argv)
@@ -664,10 +709,13 @@ static int run_bench(int argc, char **argv)
             print_list();
             return 0;
         }
-        if (c == TOOL_WORD) add_workload(&r, args.value);
-        else take_option(&r, c, args.value);
+        if (c == TOOL_WORD)
+            add_workload(&r, args.value);
+        else
+            take_option(&r, c, args.value);
     }
-    if (measure->self_test && r.from) tool_usage_error(&concede_bench, "--self-test measures; it does not go with --from");
+    if (measure->self_test && r.from)
+        tool_usage_error(&concede_bench, "--self-test measures; it does not go with --from");
     if (r.csv + (r.markdown != NULL) + (r.json && strcmp(r.json, "-") == 0) > 1)
         tool_usage_error(&concede_bench, "--csv, --markdown and --json - each print in place of the table: choose one");
     if (measure->quick && measure->repeats == 0) measure->repeats = 5;
@@ -696,8 +744,10 @@ static int run_bench(int argc, char **argv)
         tool_output_end(&out);
     }
     int code = 0;
-    if (measure->self_test) code = self_test(&report);
-    else show(&r, &report);
+    if (measure->self_test)
+        code = self_test(&report);
+    else
+        show(&r, &report);
     if (r.compare) {
         if (!print_changes(&before, &report)) tool_die("%s: no run in common with this one", r.compare);
         bench_report_free(&before);

@@ -100,18 +100,10 @@ void json_bool(json_writer_t *w, const char *key, bool value)
 void json_write(json_writer_t *w, const char *key, const json_t *value)
 {
     switch (value ? value->type : JSON_NULL) {
-    case JSON_NULL:
-        json_string(w, key, NULL);
-        break;
-    case JSON_BOOL:
-        json_bool(w, key, value->boolean);
-        break;
-    case JSON_NUMBER:
-        json_number(w, key, value->number);
-        break;
-    case JSON_STRING:
-        json_string(w, key, value->string);
-        break;
+    case JSON_NULL: json_string(w, key, NULL); break;
+    case JSON_BOOL: json_bool(w, key, value->boolean); break;
+    case JSON_NUMBER: json_number(w, key, value->number); break;
+    case JSON_STRING: json_string(w, key, value->string); break;
     case JSON_ARRAY:
     case JSON_OBJECT:
         json_open(w, key, value->type == JSON_ARRAY ? '[' : '{');
@@ -274,20 +266,13 @@ static bool value_(reader_t *r, json_t **value)
     json_t *v = *value = need_(calloc(1, sizeof *v));
     space_(r);
     switch (*r->at) {
-    case 'n':
-        return word_(r, "null");
-    case 't':
-        return v->type = JSON_BOOL, v->boolean = true, word_(r, "true");
-    case 'f':
-        return v->type = JSON_BOOL, word_(r, "false");
-    case '"':
-        return v->type = JSON_STRING, string_(r, &v->string);
-    case '[':
-        return v->type = JSON_ARRAY, children_(r, v);
-    case '{':
-        return v->type = JSON_OBJECT, children_(r, v);
-    default:
-        return v->type = JSON_NUMBER, number_(r, &v->number);
+    case 'n': return word_(r, "null");
+    case 't': return v->type = JSON_BOOL, v->boolean = true, word_(r, "true");
+    case 'f': return v->type = JSON_BOOL, word_(r, "false");
+    case '"': return v->type = JSON_STRING, string_(r, &v->string);
+    case '[': return v->type = JSON_ARRAY, children_(r, v);
+    case '{': return v->type = JSON_OBJECT, children_(r, v);
+    default: return v->type = JSON_NUMBER, number_(r, &v->number);
     }
 }
 

@@ -290,8 +290,7 @@ static void *line_first_(void *argument)
         uint64_t before = cc_now_ns();
         for (int i = 0; i < TURNS; i++, next += 2) {
             cc_store_release(&p->turn, next + 1);
-            while (cc_load_acquire(&p->turn) != next + 2) {
-            }
+            while (cc_load_acquire(&p->turn) != next + 2) {}
         }
         if (warm >= 4) p->samples.ns[p->samples.count++] = (double)(cc_now_ns() - before) / (2 * TURNS);
     }

@@ -256,23 +256,16 @@ static int run(int argc, char **argv)
     for (int c; (c = tool_next(&args)) != TOOL_END;) {
         char *end;
         switch (c) {
-        case OUTPUT:
-            path = args.value;
-            break;
-        case FROM:
-            from = args.value;
-            break;
+        case OUTPUT: path = args.value; break;
+        case FROM: from = args.value; break;
         case SECONDS:
             seconds = strtod(args.value, &end);
             timed = true;
             if (end == args.value || *end || !(seconds >= 1 && seconds <= 86400))
                 tool_usage_error(&concede_report, "--seconds takes a number from 1 to 86400, not '%s'", args.value);
             break;
-        case FULL:
-            full = true;
-            break;
-        default:
-            tool_usage_error(&concede_report, "unexpected argument '%s'; the file goes after -o", args.value);
+        case FULL: full = true; break;
+        default: tool_usage_error(&concede_report, "unexpected argument '%s'; the file goes after -o", args.value);
         }
     }
     if (from && (timed || full))
@@ -296,7 +289,8 @@ static int run(int argc, char **argv)
     if (out.file != stdout && root) {
         print_summary(json_get(root, "bench"));
         if (json_get_bool(root, "machine.busy", false))
-            tool_wrap(stdout, 0, "Other programs were busy when this began: the figures are noisier than they need be.");
+            tool_wrap(stdout, 0,
+                      "Other programs were busy when this began: the figures are noisier than they need be.");
         putchar('\n');
         printf("The page: %s%s%s\n", tool_bold(), path, tool_plain());
     }

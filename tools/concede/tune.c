@@ -408,11 +408,12 @@ static void print_reason(const tuned_t *t)
     const choice_t *c = &t->choices[t->best];
     double even = break_even(&t->prices, t->weight), median = profile_quantile(&t->profile, 0.5);
     if (t->recommended != 0)
-        snprintf(text, sizeof text,
-                 "Why: tried, %s costs %s a wait, and %s, the best by the model, %s. The model knows of one wait at a time, "
-                 "and here a late answer makes the next wait longer.",
-                 t->tried[t->recommended].name, tool_duration(tried_cost(t, t->recommended)), t->tried[0].name,
-                 tool_duration(tried_cost(t, 0)));
+        snprintf(
+            text, sizeof text,
+            "Why: tried, %s costs %s a wait, and %s, the best by the model, %s. The model knows of one wait at a time, "
+            "and here a late answer makes the next wait longer.",
+            t->tried[t->recommended].name, tool_duration(tried_cost(t, t->recommended)), t->tried[0].name,
+            tool_duration(tried_cost(t, 0)));
     else if (c->snoozes == 0)
         snprintf(text, sizeof text,
                  "Why: half of the waits are longer than %s, and spinning pays only up to about %s here. "
@@ -474,12 +475,12 @@ static void print_text(const tuned_t *t, const char *command)
     const prices_t *prices = &t->prices;
     const profile_t *p = &t->profile;
     char text[512];
-    int used = snprintf(text, sizeof text,
-                        "Park and unpark, there and back: %s (%s .. %s). A wake-up arrives after %s; it costs "
-                        "the waker %s and the sleeper %s of CPU time.",
-                        tool_duration(trip->median), tool_duration(trip->low), tool_duration(trip->high),
-                        tool_duration(prices->wake), tool_duration(prices->wake_call),
-                        tool_duration(prices->sleep_cpu));
+    int used =
+        snprintf(text, sizeof text,
+                 "Park and unpark, there and back: %s (%s .. %s). A wake-up arrives after %s; it costs "
+                 "the waker %s and the sleeper %s of CPU time.",
+                 tool_duration(trip->median), tool_duration(trip->low), tool_duration(trip->high),
+                 tool_duration(prices->wake), tool_duration(prices->wake_call), tool_duration(prices->sleep_cpu));
     if (prices->can_spin)
         snprintf(text + used, sizeof text - (size_t)used, " Break-even: spinning pays for waits of up to about %s.",
                  tool_duration(break_even(prices, t->weight)));

@@ -1,4 +1,4 @@
-#define EINTR     4
+#define EINTR 4
 #if defined(__linux__)
 #error "stubs are for other systems"
 #endif

@@ -1,5 +1,7 @@
 #include <stddef.h>
-typedef struct { long bits[16]; } cpuset_t;
+typedef struct {
+    long bits[16];
+} cpuset_t;
 typedef int cpulevel_t, cpuwhich_t;
 #define CPU_LEVEL_WHICH 3
 #define CPU_WHICH_PID   2

@@ -1,8 +1,8 @@
 /* blocking_queue: a lock-free queue made blocking with two events.
  *
- * The queue itself only knows try: a ring of slots, each with a sequence number that says whose turn it is. What makes it
- * block is queue_send and queue_recv, four lines each. While nobody sleeps a notify is a load and a branch. (The library's
- * own, with close, timeouts and bursts, is channel.h.) */
+ * The queue itself only knows try: a ring of slots, each with a sequence number that says whose turn it is. What makes
+ * it block is queue_send and queue_recv, four lines each. While nobody sleeps a notify is a load and a branch. (The
+ * library's own, with close, timeouts and bursts, is channel.h.) */
 #include <concede/atomic.h>
 #include <concede/event.h>
 #include <pthread.h>

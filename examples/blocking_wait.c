@@ -1,7 +1,7 @@
 /* blocking_wait: snooze while the wait may be short, then park until told.
  *
- * The parker keeps a token that was given too early, so there is no moment at which the wake-up can be lost; and giving it
- * to a thread that still snoozes makes no system call. */
+ * The parker keeps a token that was given too early, so there is no moment at which the wake-up can be lost; and giving
+ * it to a thread that still snoozes makes no system call. */
 #include <concede/atomic.h>
 #include <concede/backoff.h>
 #include <concede/park.h>

@@ -1,8 +1,8 @@
 /* fetch_mul: an atomic operation that no CPU has, as a compare-and-swap loop that backs off.
  *
- * Two forms of the same loop. A fresh backoff costs nothing until the first lost race: use it where contention is rare. A
- * backoff that the thread keeps, and eases after each success that had to wait, remembers how hot the word is: use it where
- * threads hammer one word. */
+ * Two forms of the same loop. A fresh backoff costs nothing until the first lost race: use it where contention is rare.
+ * A backoff that the thread keeps, and eases after each success that had to wait, remembers how hot the word is: use it
+ * where threads hammer one word. */
 #include <concede/atomic.h>
 #include <concede/backoff.h>
 #include <pthread.h>

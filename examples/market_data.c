@@ -1,9 +1,9 @@
 /* market_data: a feed that must never wait, written and read in place, and read in bursts.
  *
  * The feed writes each quote straight into the channel (reserve, commit): no copy. When the reader has fallen so far
- * behind that there is no room, the feed drops the quote and counts it, as a feed handler does: reserve says NULL and never
- * blocks. The reader peeks at the oldest quote without copying it, takes whole bursts when there is a backlog, and sleeps
- * when there is nothing. */
+ * behind that there is no room, the feed drops the quote and counts it, as a feed handler does: reserve says NULL and
+ * never blocks. The reader peeks at the oldest quote without copying it, takes whole bursts when there is a backlog,
+ * and sleeps when there is nothing. */
 #include <concede/channel.h>
 #include <errno.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* pipeline: three stages, two channels between them.
  *
  * Each stage receives until the channel before it is closed and drained, then closes the one behind it: the end runs
- * through the pipeline behind the last message, and nothing is lost. Each channel has one thread at either end, so it can be
- * the fast kind, and CC_CHANNEL_TYPED lets the compiler check what goes in and comes out. */
+ * through the pipeline behind the last message, and nothing is lost. Each channel has one thread at either end, so it
+ * can be the fast kind, and CC_CHANNEL_TYPED lets the compiler check what goes in and comes out. */
 #include <concede/channel.h>
 #include <pthread.h>
 #include <stdio.h>

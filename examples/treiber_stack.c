@@ -1,8 +1,8 @@
 /* treiber_stack: a lock-free stack under real contention, with and without backoff.
  *
- * Nodes live in an array and are named by index, and the head carries a tag that each change increments: a head that went
- * from A to B and back to A is not the same head, so a slow pop cannot take a stale `next` (the ABA problem). Threads pop
- * and push as fast as they can; every pushed node must be popped exactly once. */
+ * Nodes live in an array and are named by index, and the head carries a tag that each change increments: a head that
+ * went from A to B and back to A is not the same head, so a slow pop cannot take a stale `next` (the ABA problem).
+ * Threads pop and push as fast as they can; every pushed node must be popped exactly once. */
 #include <concede/atomic.h>
 #include <concede/backoff.h>
 #include <concede/deadline.h>

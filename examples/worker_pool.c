@@ -1,7 +1,7 @@
 /* worker_pool: any number of threads give jobs, any number take them, and it ends cleanly.
  *
- * Closing the channel is the whole shutdown: submits fail from then on, the workers finish what was accepted, then their
- * recv says EPIPE and they return. No poison messages, no flags, no timeouts. */
+ * Closing the channel is the whole shutdown: submits fail from then on, the workers finish what was accepted, then
+ * their recv says EPIPE and they return. No poison messages, no flags, no timeouts. */
 #include <concede/atomic.h>
 #include <concede/channel.h>
 #include <pthread.h>

@@ -75,7 +75,8 @@ static unsigned test_effort_percent = 100;
     static void test_##name(void)
 
 #define CHECK(condition) test_check(!!(condition), __FILE__, __LINE__, #condition)
-#define CHECK_EQ(a, b)   test_check_eq((unsigned long long)(a), (unsigned long long)(b), __FILE__, __LINE__, #a " == " #b)
+
+#define CHECK_EQ(a, b) test_check_eq((unsigned long long)(a), (unsigned long long)(b), __FILE__, __LINE__, #a " == " #b)
 #define REQUIRE(condition)                         \
     do {                                           \
         if (!CHECK(condition)) test_end_program(); \
@@ -153,7 +154,8 @@ __attribute__((unused)) static inline uint64_t test_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Runs body(0, shared) ... body(count - 1, shared) in a thread each, all let go at once; returns when all have ended. */
+/* Runs body(0, shared) ... body(count - 1, shared) in a thread each, all let go at once; returns when all have
+ * ended. */
 typedef struct test_thread {
     pthread_t thread;
     int index;

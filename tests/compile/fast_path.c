@@ -1,4 +1,5 @@
-/* The CAS loops of an example, and the same loop without backoff, to compare what a success at the first try executes. */
+/* The CAS loops of an example, and the same loop without backoff, to compare what a success at the first try
+ * executes. */
 #define main example_main
 #include "../../examples/fetch_mul.c"
 #undef main

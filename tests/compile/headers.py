@@ -22,7 +22,8 @@ LANGUAGES = [("gcc", "c", s) for s in ("c11", "c17", "c2x")] + [("clang", "c", s
 
 
 def compile_text(compiler, language, standard, text, *flags):
-    return run(tool(compiler), "-x", language, "-std=" + standard, *WARNINGS, "-I", INCLUDE, *flags, "-fsyntax-only", "-",
+    return run(tool(compiler), "-x", language, "-std=" + standard, *WARNINGS, "-I", INCLUDE, *flags,
+               "-fsyntax-only", "-",
                stdin=text)
 
 
@@ -51,15 +52,18 @@ def initialisers_and_layouts_hold(what):
 def a_global_may_have_any_name_that_we_use_inside(what):
     standard, compiler = what.split(" by ")
     language = "c++" if "++" in standard else "c"
-    text = "#include <concede/concede.h>\nCC_CHANNEL_TYPED(users, double)\nbool users_wait(cc_event_t *e, uint32_t *w);\n" \
-           "bool users_wait(cc_event_t *e, uint32_t *w) { return CC_EVENT_AWAIT_UNTIL(e, cc_load_acquire(w), CC_FOREVER); }\n"
+    text = "#include <concede/concede.h>\nCC_CHANNEL_TYPED(users, double)\n" \
+           "bool users_wait(cc_event_t *e, uint32_t *w);\n" \
+           "bool users_wait(cc_event_t *e, uint32_t *w)\n" \
+           "{ return CC_EVENT_AWAIT_UNTIL(e, cc_load_acquire(w), CC_FOREVER); }\n"
     if language == "c++":
         text += "#include <concede/concede.hpp>\n"
     inside = run(tool("clang"), "-x", "c", "-I", INCLUDE, "-fsyntax-only", "-Xclang", "-ast-dump", "-",
                  stdin=text.split("#include <concede/concede.hpp>")[0])
     names = {n for n in re.findall(r"\b(?:ParmVarDecl|VarDecl) .*?(\w+) '", inside) if not re.match(r"cc_|[ew]$", n)}
     need(len(names) > 20, "found only %s" % names)
-    compile_text(compiler, language, standard, "".join("extern int %s;\n" % n for n in sorted(names)) + text, "-fno-builtin")
+    taken = "".join("extern int %s;\n" % n for n in sorted(names))
+    compile_text(compiler, language, standard, taken + text, "-fno-builtin")
 
 
 @case(each=C_HEADERS)
@@ -87,7 +91,8 @@ def umbrella_includes_every_header():
 def all_headers_together_cost_a_compiler_little(compiler):
     def cpu_seconds(text):
         def once():
-            child = subprocess.Popen([tool(compiler), "-x", "c", "-I", INCLUDE, "-fsyntax-only", "-"], stdin=subprocess.PIPE)
+            child = subprocess.Popen([tool(compiler), "-x", "c", "-I", INCLUDE, "-fsyntax-only", "-"],
+                                     stdin=subprocess.PIPE)
             child.stdin.write(text)
             child.stdin.close()
             _, status, used = os.wait4(child.pid, 0)
@@ -130,7 +135,8 @@ def declares_no_unprefixed_name(language):
         return found
     ours = names(preamble() + "#include <concede/concede.h>\n") - names(preamble())
     need(len(ours) > 20, "the headers declare almost nothing: %s" % ours)
-    bad = [n for n in ours if not re.match(r"cc_|CC_|__atomic_|__builtin_", n)]  # clang lists a builtin at its first use
+    # clang lists a builtin at its first use
+    bad = [n for n in ours if not re.match(r"cc_|CC_|__atomic_|__builtin_", n)]
     need(not bad, bad)
 
 
@@ -139,7 +145,8 @@ def freestanding_needs_no_system(what):
     compiler, level = what.split()
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "kernel"
-        run(tool(compiler), "-std=c11", level, *WARNINGS, "-I", INCLUDE, "-DCC_FREESTANDING", "-ffreestanding", "-nostdlib",
+        run(tool(compiler), "-std=c11", level, *WARNINGS, "-I", INCLUDE, "-DCC_FREESTANDING",
+            "-ffreestanding", "-nostdlib",
             "-static", "-fno-stack-protector", "-Wl,-e,start", SOURCE / "tests/compile/freestanding.c", "-o", out)
         symbols = run(tool("nm"), out)
         need(" U " not in symbols, symbols)

@@ -41,7 +41,8 @@ def map_lists_what_the_headers_declare():
 @case
 def every_public_function_is_marked():
     # gcc's own list of functions; one that is declared without CC_API or CC_INLINE_ would be in no library.
-    out = run(tool("gcc"), "-std=c11", "-I", SOURCE / "include", "-x", "c", "-fsyntax-only", "-aux-info", "/dev/stdout", "-",
+    out = run(tool("gcc"), "-std=c11", "-I", SOURCE / "include", "-x", "c", "-fsyntax-only",
+              "-aux-info", "/dev/stdout", "-",
               stdin="#include <concede/concede.h>\n")
     seen = {n for n in re.findall(r"\b(cc_\w+) \(", out) if not n.endswith("_")}
     same(seen, declared()[0], "the compiler's list and the headers")
@@ -84,7 +85,8 @@ def abi_is_that_of_the_last_release():
     old = BINARY / ("abi-of-" + tag.strip())
     if not (old / "build/libconcede.so").exists():
         run("sh", "-c", 'mkdir -p "$1" && git -C "$2" archive "$3" | tar -x -C "$1"', "sh", old, SOURCE, tag.strip())
-        run("cmake", "-S", old, "-B", old / "build", "-DCONCEDE_TESTS=OFF", "-DCONCEDE_TOOLS=OFF", "-DCONCEDE_BENCH=OFF")
+        run("cmake", "-S", old, "-B", old / "build", "-DCONCEDE_TESTS=OFF", "-DCONCEDE_TOOLS=OFF",
+            "-DCONCEDE_BENCH=OFF")
         run("cmake", "--build", old / "build")
     # Additions are fine. Any other change is not; abidiff leaves it to us to say so (its code for "incompatible" is for
     # what is gone, not for what has grown).

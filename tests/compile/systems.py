@@ -21,7 +21,8 @@ SYSTEMS = {
 def compiles_for(system):
     target, allowed = SYSTEMS[system]
     clang, nm = tool("clang"), tool("nm")
-    flags = ["--target=" + target, "-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-nostdlibinc", "-fno-stack-protector",
+    flags = ["--target=" + target, "-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+             "-nostdlibinc", "-fno-stack-protector",
              "-I", STUBS / system, "-I", STUBS, "-I", SOURCE / "include"]
     with tempfile.TemporaryDirectory() as folder:
         for source in [SOURCE / "src" / ("os_%s.c" % system)] + \

@@ -14,7 +14,8 @@ BINARY = pathlib.Path(os.environ["CONCEDE_BINARY_DIR"])
 sys.path.insert(0, str(SOURCE / "tests"))
 from checks import case, main, need, run, tool  # noqa: E402
 
-STRICT = "-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wcast-qual -Werror"
+STRICT = "-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef " \
+         "-Wcast-qual -Werror"
 SOURCES = ["CMakeLists.txt", "LICENSE", "cmake", "concede.pc.in", "include", "man", "meson.build", "src", "tools"]
 
 work = pathlib.Path(tempfile.mkdtemp(prefix="concede consumers "))  # with a space: every path here has one
@@ -58,7 +59,8 @@ def library(name, *options, env=None):
 
 @case(each=["ON", "OFF"])
 def find_package_works_after_a_move(shared):
-    cmake("find_package " + shared, HERE / "find_package", "-DCMAKE_PREFIX_PATH=%s" % prefix, "-DBUILD_SHARED_LIBS=" + shared)
+    cmake("find_package " + shared, HERE / "find_package", "-DCMAKE_PREFIX_PATH=%s" % prefix,
+          "-DBUILD_SHARED_LIBS=" + shared)
     linked = run(tool("ldd"), work / ("find_package " + shared) / "consumer")
     need(("libconcede" in linked) == (shared == "ON"), linked)
 
@@ -67,7 +69,9 @@ def find_package_works_after_a_move(shared):
 def pkg_config_works_after_a_move(form):
     out = work / ("pkg-config " + form)
     env = {"PKG_CONFIG_PATH": str(pc_dir), "LD_LIBRARY_PATH": str(lib_dir)}
-    query = "--static --cflags --libs concede | sed s/-lconcede/-l:libconcede.a/" if form == "static" else "--cflags --libs concede"
+    query = "--cflags --libs concede"
+    if form == "static":
+        query = "--static --cflags --libs concede | sed s/-lconcede/-l:libconcede.a/"
     # pkg-config escapes the spaces of a path, and only eval reads that.
     command = 'eval "cc \\"\\$1\\" $("$3" %s) -o \\"\\$2\\""' % query
     run("sh", "-c", command, "sh", HERE / "program.c", out, tool("pkg-config"), env=env)
@@ -78,7 +82,8 @@ def pkg_config_works_after_a_move(form):
 
 @case(each=["ON", "OFF"])
 def subdirectory_brings_only_what_has_our_prefix(shared):
-    cmake("subdirectory " + shared, HERE / "subdirectory", "-DCONCEDE_SOURCE=%s" % tree, "-DBUILD_SHARED_LIBS=" + shared)
+    cmake("subdirectory " + shared, HERE / "subdirectory", "-DCONCEDE_SOURCE=%s" % tree,
+          "-DBUILD_SHARED_LIBS=" + shared)
 
 
 @case
@@ -125,8 +130,8 @@ def single_header_works(compiler):
 @case(each=["c++11", "c++20"])
 def cxx_program_links_the_c_library(standard):
     out = work / ("program " + standard)
-    run(tool("g++"), "-std=" + standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", prefix / "include", "-x", "c++",
-        HERE / "program.c", "-x", "none", lib_dir / "libconcede.a", "-o", out)
+    run(tool("g++"), "-std=" + standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", prefix / "include",
+        "-x", "c++", HERE / "program.c", "-x", "none", lib_dir / "libconcede.a", "-o", out)
     expect(run(out))
 
 

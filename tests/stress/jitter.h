@@ -1,8 +1,9 @@
 /* jitter.h: atomic.h with a random delay before every atomic access, so that threads meet in the steps between two
- * accesses that they would never meet in otherwise. Forced in (-include) before the library's sources and the test's own.
+ * accesses that they would never meet in otherwise. Forced in (-include) before the library's sources and the test's
+ * own.
  *
- * With STRESS_NO_FENCE instead, the full fences of both sides of [event.announce] are gone, membarrier included: the stress
- * tests must notice. Without delays: a store that lingers in the CPU would be visible by the end of them. */
+ * With STRESS_NO_FENCE instead, the full fences of both sides of [event.announce] are gone, membarrier included: the
+ * stress tests must notice. Without delays: a store that lingers in the CPU would be visible by the end of them. */
 #ifndef CONCEDE_TESTS_JITTER_H
 #define CONCEDE_TESTS_JITTER_H
 

@@ -1,8 +1,9 @@
 /* stress.h: what a stress test needs besides harness.h: threads that are watched, places to run them, random delays.
  *
  * A scenario runs for a time, not for a count (stress_deadline), and again in every place (STRESS): on one CPU, where
- * a thread meets another only by being preempted, and on two; with membarrier and without. Threads report progress; when
- * none makes any for STRESS_STALL_S the program ends and says who stood where: a lost wake-up is a failure, not a hang. */
+ * a thread meets another only by being preempted, and on two; with membarrier and without. Threads report progress;
+ * when none makes any for STRESS_STALL_S the program ends and says who stood where: a lost wake-up is a failure, not a
+ * hang. */
 #ifndef CONCEDE_TESTS_STRESS_H
 #define CONCEDE_TESTS_STRESS_H
 

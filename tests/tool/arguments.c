@@ -1,9 +1,9 @@
-/* arguments.c: the program with arguments and files of all kinds. It may refuse them, with the exit codes that concede(1)
- * names and a word on stderr, but not crash, leak or stay silent. As a test it draws its own arguments; tests/fuzz builds
- * it for libFuzzer.
+/* arguments.c: the program with arguments and files of all kinds. It may refuse them, with the exit codes that
+ * concede(1) names and a word on stderr, but not crash, leak or stay silent. As a test it draws its own arguments;
+ * tests/fuzz builds it for libFuzzer.
  *
- * The program runs in this process, again and again: the linker's --wrap sends its exit(), its memory, its files and its
- * measuring here. An input is lines: the arguments, an empty line, and what is in every file that it reads. */
+ * The program runs in this process, again and again: the linker's --wrap sends its exit(), its memory, its files and
+ * its measuring here. An input is lines: the arguments, an empty line, and what is in every file that it reads. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Timed waits that nobody ends, on a system that does all it may: waits that return with any errno, a clock that jumps,
- * membarrier that is refused from the first call or a later one, one CPU or two. They give up, not before the deadline, and
- * leave the object as if nobody had waited. */
+ * membarrier that is refused from the first call or a later one, one CPU or two. They give up, not before the deadline,
+ * and leave the object as if nobody had waited. */
 #include "harness.h"
 #include "fake_os.h"
 

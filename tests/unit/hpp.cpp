@@ -1,5 +1,5 @@
-// concede.hpp: the standard's requirements on a mutex, with the standard's own users of one; the typed channel. Also the
-// macros of the C headers, as C++.
+// concede.hpp: the standard's requirements on a mutex, with the standard's own users of one; the typed channel. Also
+// the macros of the C headers, as C++.
 #include "harness.h"
 #include <concede/concede.hpp>
 

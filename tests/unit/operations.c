@@ -1,6 +1,6 @@
-/* operations.c: random sequences of operations in one thread, against models of a few lines: what each call returns, and
- * what is inside afterwards. As a test it draws its own sequences; tests/fuzz builds it for libFuzzer, which looks for
- * sequences that reach new code. */
+/* operations.c: random sequences of operations in one thread, against models of a few lines: what each call returns,
+ * and what is inside afterwards. As a test it draws its own sequences; tests/fuzz builds it for libFuzzer, which looks
+ * for sequences that reach new code. */
 #if defined(CONCEDE_FUZZ)
 #include <stdio.h>
 #include <stdlib.h>

@@ -152,8 +152,8 @@ TEST(each_wake_of_one_reaches_one)
     CHECK_EQ(t.left, 0);
 }
 
-/* One thread sleeps until about the time of a wake, another for ever. The first passes the wake on, but only if it says that
- * it was woken: a wake that it used up and called a timeout hangs the other. */
+/* One thread sleeps until about the time of a wake, another for ever. The first passes the wake on, but only if it says
+ * that it was woken: a wake that it used up and called a timeout hangs the other. */
 typedef struct crossing {
     uint32_t word;
     uint64_t at;
@@ -273,7 +273,8 @@ TEST(asking_for_the_cpus_takes_little_stack)
     CHECK_EQ(reached, 1);
 }
 
-/* The parent forks while others sleep, wait and wake; the child has none of them and must not hang on what they left. */
+/* The parent forks while others sleep, wait and wake; the child has none of them and must not hang on what they
+ * left. */
 static void fork_body(int index, void *shared)
 {
     uint32_t *stop = (uint32_t *)shared;

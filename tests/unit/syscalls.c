@@ -1,12 +1,14 @@
-/* No system call where nobody sleeps, counted by strace on a real run. Each case runs this program once more under strace,
- * with few rounds and with many: the calls must not grow with the rounds. Skipped where strace or ptrace is not to be had. */
+/* No system call where nobody sleeps, counted by strace on a real run. Each case runs this program once more under
+ * strace, with few rounds and with many: the calls must not grow with the rounds. Skipped where strace or ptrace is not
+ * to be had. */
 #include "harness.h"
 #include <concede/concede.h>
 
 #if defined(__linux__)
 #include <sched.h>
 
-/* How often a child that runs this test for `rounds` rounds called what can wait, wake, yield or fence. -1: it failed. */
+/* How often a child that runs this test for `rounds` rounds called what can wait, wake, yield or fence. -1: it
+ * failed. */
 static long count_calls(const char *test, uint64_t rounds)
 {
     char command[1024], self[512], line[256], path[] = "/tmp/concede-strace-XXXXXX";
@@ -132,9 +134,10 @@ TEST(a_channel_where_nobody_sleeps_makes_no_call)
     }
 }
 
-/* Two threads that both are busy, each on a CPU of its own. If one loses its CPU the other may sleep: so a few calls, but far
- * fewer than messages. The channel is small, so that both sides have to wait all the time. Measured on AMD Zen 4 with other
- * programs running: 100 to 350 calls in 2,000,000 messages, and 37,000 or more if neither side spins before it sleeps. */
+/* Two threads that both are busy, each on a CPU of its own. If one loses its CPU the other may sleep: so a few calls,
+ * but far fewer than messages. The channel is small, so that both sides have to wait all the time. Measured on AMD Zen
+ * 4 with other programs running: 100 to 350 calls in 2,000,000 messages, and 37,000 or more if neither side spins
+ * before it sleeps. */
 static cc_channel_t *busy;
 
 static void keep_to_cpu(int number)

@@ -1,4 +1,5 @@
-/* What only real threads and a real system can show: first use from many threads, cancellation, signals, fork, idleness. */
+/* What only real threads and a real system can show: first use from many threads, cancellation, signals, fork,
+ * idleness. */
 #include "harness.h"
 #include <concede/concede.h>
 
@@ -18,7 +19,8 @@ TEST(costs_are_the_same_for_threads_that_ask_first_at_once)
     CHECK(costs->pause_ps >= 1 && costs->yield_ns >= 1 && costs->wake_ns >= 1 && costs->cpus >= 1);
 }
 
-/* Each thread goes through the progression with backoffs of its own, while all the others do; nothing of it is shared. */
+/* Each thread goes through the progression with backoffs of its own, while all the others do; nothing of it is
+ * shared. */
 static void backoff_body(int index, void *shared)
 {
     (void)shared;

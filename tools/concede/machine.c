@@ -320,7 +320,8 @@ static void *wake_second_(void *argument)
     }
 }
 
-/* Each time the sleeper is given long enough to be really asleep: a wake-up that meets it on its way there costs less. */
+/* Each time the sleeper is given long enough to be really asleep: a wake-up that meets it on its way there costs
+ * less. */
 static void *wake_first_(void *argument)
 {
     pair_t *p = argument;

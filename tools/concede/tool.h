@@ -94,8 +94,9 @@ void tool_progress_end(void);
 void tool_catch_interrupt(void);
 bool tool_interrupted(void);
 
-/* A file to be written in the end; "-" is the standard output. It is opened early, so that a wrong name costs no time, but
- * what it holds stays until begin; one that cannot be written whole is removed at the end. All of them die if they fail. */
+/* A file to be written in the end; "-" is the standard output. It is opened early, so that a wrong name costs no time,
+ * but what it holds stays until begin; one that cannot be written whole is removed at the end. All of them die if they
+ * fail. */
 typedef struct tool_output {
     const char *path;
     FILE *file;

@@ -10,8 +10,8 @@
  * its CPU time, weighed against each other by --prefer.
  *
  * A model can be wrong, and what the adaptive default does depends on the order of the waits: the model's choice, the
- * default and sleeping at once are also tried, with a channel whose receiver has to wait so long, and where another one of
- * them does clearly better it is what is recommended. */
+ * default and sleeping at once are also tried, with a channel whose receiver has to wait so long, and where another one
+ * of them does clearly better it is what is recommended. */
 #include "machine.h"
 #include "tool.h"
 
@@ -191,8 +191,8 @@ static choice_t predict(const prices_t *prices, const profile_t *p, uint32_t sno
     return c;
 }
 
-/* The least spinning whose cost is within 1 % of the best. Waits a quarter longer count for half, so that it does not stop
- * just short of where the waits really end. */
+/* The least spinning whose cost is within 1 % of the best. Waits a quarter longer count for half, so that it does not
+ * stop just short of where the waits really end. */
 static uint32_t choose(const prices_t *prices, const profile_t *p, double weight, choice_t choices[CHOICES])
 {
     profile_t longer = { tool_need(malloc(p->count * sizeof *p->points)), p->count, p->count };
@@ -250,7 +250,8 @@ static void *receive(void *argument)
     return NULL;
 }
 
-/* Waits of the profile in random order, evenly over its shares. None is longer than 20 ms: by then everything sleeps. */
+/* Waits of the profile in random order, evenly over its shares. None is longer than 20 ms: by then everything
+ * sleeps. */
 static void *send_all(void *argument)
 {
     trial_t *t = argument;

@@ -115,7 +115,7 @@ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
         } else if ((seen & PARKED) || cc_cas_relaxed(&lock->word, &seen, seen | PARKED)) { /* relaxed: passes on no data */
             if (!slept) since = cc_os_now_();
             int woken = cc_os_wait_(&lock->word, seen | PARKED, deadline);
-            slept = true;
+            slept = slept || woken != EAGAIN; /* else it is a newcomer still: what is handed over is not for it */
             expired = woken == ETIMEDOUT && cc_os_now_() >= deadline;
             if (woken == 0 && can_spin && spin_(lock, spin, HELD | PARKED, yields)) return true;
         }

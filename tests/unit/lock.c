@@ -344,6 +344,30 @@ TEST(whoever_slept_too_long_is_handed_the_lock_ahead_of_newcomers)
     }
 }
 
+static void hand_over_before_its_first_sleep(void)
+{
+    if (fake.waits == 1) lock.word = PARKED | OWED; /* the system finds the word changed: EAGAIN */
+}
+
+static void take_and_release_what_was_handed_over(void)
+{
+    CHECK_EQ(lock.word, PARKED | OWED); /* nobody took it in between */
+    lock.word = HELD | PARKED;
+    release();
+}
+
+TEST(whoever_has_not_slept_yet_leaves_alone_what_was_handed_over)
+{
+    for (uint32_t cpus = 1; cpus <= 2; cpus++) {
+        set_up_held(cpus);
+        fake.before_sleep = hand_over_before_its_first_sleep;
+        fake.asleep = take_and_release_what_was_handed_over;
+        cc_lock_acquire(&lock);
+        CHECK_EQ(fake.waits, 2);
+        CHECK(lock.word & HELD);
+    }
+}
+
 static void pass_a_millisecond(void)
 {
     fake.now_ns += 2 * MS;

@@ -56,11 +56,14 @@ uint32_t cc_event_listen(cc_event_t *event)
     return key;
 }
 
+/* A thread that stops listening after a notifier made its claim sees what that notifier wrote. It may have used up the wake-up,
+ * and the system brings no order with one: the epoch and the claims may still read as before. This swap cannot, because it
+ * reads the newest value. So whoever looks at the condition next finds it hold, or knows that another thread has used it up. */
 void cc_event_cancel(cc_event_t *event)
 {
-    uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed, both: counts only */
-    while (!cc_cas_weak_relaxed(&event->waiters, &seen, (seen & CC_EVENT_CLAIMS_) ? seen - CC_EVENT_CLAIM_ : seen - 1)) {
-    }
+    uint32_t seen = cc_load_relaxed(&event->waiters), rest; /* relaxed: the swap decides */
+    do rest = (seen & CC_EVENT_CLAIMS_) ? seen - CC_EVENT_CLAIM_ : seen - 1;
+    while (!cc_cas_weak_acquire(&event->waiters, &seen, rest)); /* [event.claim] pairs with the claim in notify */
 }
 
 /* After so many sleeps the next notifier is likely to find somebody, too, and a fence of its own costs it little beside the
@@ -85,21 +88,21 @@ static void slept_(cc_event_t *event)
     (void)cc_fetch_or_release(&event->waiters, CC_EVENT_TRUSTED_); /* [event.trusted] pairs with the swap in cc_event_listen() */
 }
 
+/* One sleep and no loop. There are systems on which a sleep that ends with a signal or at its deadline may have used up a
+ * wake-up (OpenBSD; Windows as Wine has it). A thread that slept on would keep that wake-up, and a claim, from the others. */
 bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline)
 {
-    bool expired = false;
     int woken = EAGAIN;
-    while (cc_load_acquire(&event->epoch) == key && woken != 0 && !expired) { /* [event.epoch] pairs with the add in notify */
+    if (cc_load_acquire(&event->epoch) == key) /* [event.epoch] pairs with the add in cc_event_notify_slow_() */
         woken = cc_os_wait_(&event->epoch, key, deadline);
-        expired = woken == ETIMEDOUT && cc_os_now_() >= deadline;
-    }
+    bool expired = woken == ETIMEDOUT && cc_os_now_() >= deadline;
     bool notified = cc_load_acquire(&event->epoch) != key; /* [event.epoch] the last look, after the deadline */
     if (notified && woken == 0) {
         cc_costs_woken_((uint32_t)((uint32_t)cc_os_now_() - cc_load_relaxed(&event->woken_at))); /* relaxed: a statistic */
         slept_(event);
-    } else if (!notified && woken == 0 && (cc_load_relaxed(&event->waiters) & CC_EVENT_CLAIMS_)) { /* relaxed: a wake too many */
-        /* We began to listen after the notify whose wake-up we got; it was meant for one who sleeps still. That one and we
-         * all return, so that this cannot go round in circles. */
+    } else if (!notified && woken != EAGAIN && (cc_load_relaxed(&event->waiters) & CC_EVENT_CLAIMS_)) {
+        /* We began to listen after the notify whose wake-up we may have got; it was meant for one who sleeps still. That one
+         * and we all return, so that this cannot go round in circles. */
         cc_os_wake_(&event->epoch, CC_OS_ALL);
     }
     cc_event_cancel(event);
@@ -113,7 +116,8 @@ void cc_event_notify_slow_(cc_event_t *event, bool all)
     for (;;) {
         uint32_t listening = seen & CC_EVENT_LISTENING_, claim = all ? listening : 1;
         if (listening > 0) {
-            if (cc_cas_weak_relaxed(&event->waiters, &seen, seen - claim + claim * CC_EVENT_CLAIM_)) break; /* relaxed: counts */
+            /* relaxed: the fence before it releases what a thread that takes up the claim is to see, [event.claim] */
+            if (cc_cas_weak_relaxed(&event->waiters, &seen, seen - claim + claim * CC_EVENT_CLAIM_)) break;
         } else if (seen != (CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_)) {
             return; /* nobody, or another notifier claimed them after our write */
         } else if ((idle = cc_load_relaxed(&event->sleeps)) > 1) { /* relaxed, both: a guess */

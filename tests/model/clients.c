@@ -812,6 +812,8 @@ static void send_two_timed_and_close(void)
     cc_channel_close(channel);
 }
 
+#include "clients_once.h"
+
 /* Each client of an event runs with membarrier and without; what the asymmetric fence adds to explore takes a bound less. */
 /* clang-format off */
 #define MEMBARRIER(name_, ...) { .name = name_, .membarrier = true, __VA_ARGS__ }
@@ -1081,6 +1083,8 @@ static const model_client_t clients[] = {
                .refusals = 2),
     FOUR("mpmc_timeout", .setup = mpmc_one_setup, .threads = { receive_timed, receive_all, send_one_and_close },
          .finish = channel_all_received),
+
+    ONCE_CLIENTS,
 };
 
 int main(int argc, char **argv)

@@ -16,7 +16,7 @@
 #include "harness.h"
 #endif
 
-#include "../../bench/bench.h"
+#include "../../bench/results.h"
 #include "../../tools/concede/machine.h"
 
 int concede_main(int argc, char **argv);

@@ -2,9 +2,15 @@
  * itself comes out even. The engine runs on two peers of its own here, so no other library is needed. */
 #include "harness.h"
 
-#include "../../tools/concede/json.c"
-#include "../../bench/engine.c"
+#include "../../common/host.c"
+#include "../../common/json.c"
 #include "../../bench/output.c"
+#include "../../bench/placement.c"
+#include "../../bench/slice.c"
+#include "../../bench/statistics.c"
+#include "../../bench/time.c"
+#include "../../bench/workloads.c"
+#include "../../bench/engine.c"
 
 /* ---- peers whose results are known --------------------------------------------------------------------------------- */
 
@@ -254,8 +260,8 @@ TEST(a_long_workload_runs_only_by_its_full_name)
 /* Four turns of 4 ms for each thread of a CPU; in less time the index would be the scheduler's. */
 TEST(fairness_is_judged_by_slices_with_several_turns_for_each_thread)
 {
-    pin_choose(NULL);
-    uint32_t cpus = pin_count ? pin_count : cc_costs()->cpus;
+    placement_choose(NULL);
+    uint32_t cpus = placement_cpus() ? placement_cpus() : cc_costs()->cpus;
     bench_report report = measured("lock.tight", 3 * cpus);
     CHECK(fabs(report.run[0].slice_ms - 3 * 16) < 1e-9);
     bench_report_free(&report);

@@ -1,7 +1,7 @@
 /* The JSON module of the program and the benchmarks: what it writes reads back, what is no JSON is refused. */
 #include "harness.h"
 
-#include "../../tools/concede/json.c"
+#include "../../common/json.c"
 
 static char *written(const json_t *tree, bool compact)
 {

@@ -1,5 +1,5 @@
 /* bench.c: `concede bench`. Chooses what to measure and shows the results; bench/ does the measuring. */
-#include "bench.h"
+#include "results.h"
 #include "json.h"
 #include "tool.h"
 

@@ -20,29 +20,30 @@ static void fact(const char *name, const char *text)
 static void print_facts(const machine_t *m)
 {
     char text[512];
-    snprintf(text, sizeof text, "%s (%s)%s", m->cpu, m->architecture, m->hypervisor ? ", in a virtual machine" : "");
+    snprintf(text, sizeof text, "%s (%s)%s", m->host.cpu, m->host.architecture,
+             m->host.hypervisor ? ", in a virtual machine" : "");
     fact("CPU", text);
     machine_usable_text(m, text, sizeof text);
     fact("usable", text);
-    snprintf(text, sizeof text, "%s%s%s, %s, concede %s", m->system, m->libc[0] ? ", " : "", m->libc, m->compiler,
-             CC_VERSION_STRING);
+    snprintf(text, sizeof text, "%s%s%s, %s, concede %s", m->host.system, m->host.libc[0] ? ", " : "", m->host.libc,
+             m->host.compiler, CC_VERSION_STRING);
     fact("system", text);
     fact("cc_pause", m->pause);
     fact("membarrier",
          m->membarrier ? "works: who notifies pays no fence" : "not here: who notifies pays a full fence");
-    if (m->governor[0]) fact("governor", m->governor);
+    if (m->host.governor[0]) fact("governor", m->host.governor);
 }
 
 static void print_tsc(const machine_t *m)
 {
     char text[256];
-    int used =
-        snprintf(text, sizeof text, "%s", m->has_tsc ? m->tsc_invariant ? "invariant" : "not invariant" : "none");
+    int used = snprintf(text, sizeof text, "%s",
+                        m->host.has_tsc ? m->host.tsc_invariant ? "invariant" : "not invariant" : "none");
     if (m->tsc_ghz > 0)
         used += snprintf(text + used, sizeof text - (size_t)used, ", %.3f GHz, %s to read, steps of %s", m->tsc_ghz,
                          tool_duration(m->tsc_read_ns), tool_duration(m->tsc_step_ns));
-    if (m->clocksource[0])
-        snprintf(text + used, sizeof text - (size_t)used, "; the kernel's clock: %s", m->clocksource);
+    if (m->host.clocksource[0])
+        snprintf(text + used, sizeof text - (size_t)used, "; the kernel's clock: %s", m->host.clocksource);
     fact("TSC", text);
 }
 

@@ -1,4 +1,4 @@
-/* machine.c: see machine.h. The only file of the program that asks which system and which architecture this is. */
+/* machine.c: see machine.h. The only file of the program that asks which architecture this is. */
 #include "machine.h"
 #include "tool.h"
 
@@ -13,15 +13,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <time.h>
-#include <unistd.h>
-#if defined(__linux__)
-#include <sched.h>
-#endif
-#if defined(__GLIBC__)
-#include <gnu/libc-version.h>
-#endif
 
 const machine_probe_text_t machine_probes[MACHINE_PROBES] = {
     { "pause", "pause", "one spin-wait hint" },
@@ -53,50 +44,6 @@ const machine_probe_text_t machine_probes[MACHINE_PROBES] = {
 #define PAUSE_IS "none (a compiler barrier)"
 #endif
 
-static void first_line_(const char *path, char *text, size_t size)
-{
-    FILE *file = fopen(path, "r");
-    text[0] = 0;
-    if (!file) return;
-    if (!fgets(text, (int)size, file)) text[0] = 0;
-    text[strcspn(text, "\n")] = 0;
-    fclose(file);
-}
-
-/* The values of the keys that tell what CPU this is; which of them are there depends on the architecture. */
-static void read_cpuinfo_(machine_t *m)
-{
-    char line[8192], part[64] = "";
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    if (!file) return;
-    while (fgets(line, sizeof line, file)) {
-        char *colon = strchr(line, ':');
-        if (!colon) continue;
-        char *value = colon + 1 + strspn(colon + 1, " \t");
-        value[strcspn(value, "\n")] = 0;
-        while (colon > line && (colon[-1] == ' ' || colon[-1] == '\t')) colon--;
-        *colon = 0;
-        if (!m->cpu[0] &&
-            (!strcmp(line, "model name") || !strcmp(line, "cpu") || !strcmp(line, "uarch") ||
-             !strcmp(line, "vendor_id")) &&
-            strcmp(value, "AuthenticAMD") && strcmp(value, "GenuineIntel"))
-            snprintf(m->cpu, sizeof m->cpu, "%.*s", (int)sizeof m->cpu - 1, value);
-        if (!part[0] && !strcmp(line, "CPU implementer")) snprintf(part, sizeof part, "implementer %.20s", value);
-        if (!strcmp(line, "CPU part") && strlen(part) < 40) {
-            snprintf(part + strlen(part), sizeof part - strlen(part), ", part %.20s", value);
-            break;
-        }
-        if (!strcmp(line, "flags")) {
-            m->has_tsc = strstr(value, " tsc ") != NULL;
-            m->tsc_invariant = strstr(value, "constant_tsc") && strstr(value, "nonstop_tsc");
-            if (strstr(value, " hypervisor")) m->hypervisor = true;
-            break;
-        }
-    }
-    fclose(file);
-    if (!m->cpu[0] && part[0]) snprintf(m->cpu, sizeof m->cpu, "%s", part);
-}
-
 /* "0-3,8": what taskset takes. */
 static void list_text_(const machine_t *m, char *text, size_t size)
 {
@@ -110,48 +57,13 @@ static void list_text_(const machine_t *m, char *text, size_t size)
     }
 }
 
-static void read_affinity_(machine_t *m)
-{
-#if defined(__linux__)
-    cpu_set_t *set = CPU_ALLOC(MACHINE_CPUS);
-    size_t size = CPU_ALLOC_SIZE(MACHINE_CPUS);
-    if (set && sched_getaffinity(0, size, set) == 0)
-        for (int i = 0; i < MACHINE_CPUS; i++)
-            if (CPU_ISSET_S((size_t)i, size, set)) m->cpu_list[m->affinity++] = i;
-    CPU_FREE(set);
-#endif
-    if (m->affinity == 0)
-        for (; m->affinity < m->online && m->affinity < MACHINE_CPUS; m->affinity++)
-            m->cpu_list[m->affinity] = m->affinity;
-    list_text_(m, m->affinity_list, sizeof m->affinity_list);
-}
-
 void machine_describe(machine_t *m)
 {
-    struct utsname system;
-    time_t now = time(NULL);
     memset(m, 0, sizeof *m);
-    strftime(m->date, sizeof m->date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-    read_cpuinfo_(m);
-    if (uname(&system) == 0) {
-        snprintf(m->architecture, sizeof m->architecture, "%.31s", system.machine);
-        snprintf(m->system, sizeof m->system, "%.40s %.80s", system.sysname, system.release);
-    }
-    if (!m->cpu[0]) snprintf(m->cpu, sizeof m->cpu, "unknown %s", m->architecture);
-    first_line_("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", m->governor, sizeof m->governor);
-    first_line_("/sys/devices/system/clocksource/clocksource0/current_clocksource", m->clocksource,
-                sizeof m->clocksource);
-#if defined(__GLIBC__)
-    snprintf(m->libc, sizeof m->libc, "glibc %s", gnu_get_libc_version());
-#endif
-#if defined(__clang__)
-    snprintf(m->compiler, sizeof m->compiler, "clang %d.%d.%d", __clang_major__, __clang_minor__, __clang_patchlevel__);
-#else
-    snprintf(m->compiler, sizeof m->compiler, "gcc %d.%d.%d", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
-#endif
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    m->online = online > 0 ? (int)online : 1;
-    read_affinity_(m);
+    host_describe(&m->host);
+    m->online = host_cpus_online();
+    m->affinity = host_cpus(m->cpu_list);
+    list_text_(m, m->affinity_list, sizeof m->affinity_list);
     m->usable = (int)cc_costs()->cpus;
     m->pause = PAUSE_IS;
     m->membarrier = cc_os_membarrier_register_() && cc_os_membarrier_();
@@ -230,22 +142,6 @@ static machine_cost_t batch_cost_(void (*batch)(int), int count)
     return cost_of_(&s);
 }
 
-void machine_pin(int cpu)
-{
-#if defined(__linux__)
-    cpu_set_t *set = CPU_ALLOC(MACHINE_CPUS);
-    size_t size = CPU_ALLOC_SIZE(MACHINE_CPUS);
-    if (set) {
-        CPU_ZERO_S(size, set);
-        CPU_SET_S((size_t)cpu, size, set);
-        (void)sched_setaffinity(0, size, set);
-    }
-    CPU_FREE(set);
-#else
-    (void)cpu;
-#endif
-}
-
 /* Two threads. `first` runs on one CPU and takes the samples, `second` on another and answers. */
 typedef struct pair {
     int cpu[2];
@@ -267,53 +163,15 @@ static void pass_time_(const pair_t *p)
         cc_pause();
 }
 
-static void *line_second_(void *argument)
-{
-    pair_t *p = argument;
-    machine_pin(p->cpu[1]);
-    for (uint32_t mine = 1;; mine += 2) {
-        uint32_t seen;
-        while ((seen = cc_load_acquire(&p->turn)) != mine)
-            if (seen == STOP) return NULL;
-        cc_store_release(&p->turn, mine + 1);
-    }
-}
-
-static void *line_first_(void *argument)
-{
-    enum { TURNS = 64 };
-    pair_t *p = argument;
-    uint64_t end = cc_deadline_in(30000000);
-    uint32_t next = 0;
-    machine_pin(p->cpu[0]);
-    for (int warm = 0; warm < 4 || more_(&p->samples, end); warm++) {
-        uint64_t before = cc_now_ns();
-        for (int i = 0; i < TURNS; i++, next += 2) {
-            cc_store_release(&p->turn, next + 1);
-            while (cc_load_acquire(&p->turn) != next + 2) {}
-        }
-        if (warm >= 4) p->samples.ns[p->samples.count++] = (double)(cc_now_ns() - before) / (2 * TURNS);
-    }
-    cc_store_release(&p->turn, STOP);
-    return NULL;
-}
-
-double machine_thread_cpu_ns(void)
-{
-    struct timespec t;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0) return NAN;
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 static void *wake_second_(void *argument)
 {
     pair_t *p = argument;
-    machine_pin(p->cpu[1]);
+    host_pin(p->cpu[1]);
     for (;;) {
-        double cpu = machine_thread_cpu_ns();
+        double cpu = host_thread_cpu_ns();
         cc_parker_park(&p->parker[1]);
         p->woken_at = cc_now_ns();
-        cpu = machine_thread_cpu_ns() - cpu;
+        cpu = host_thread_cpu_ns() - cpu;
         if (cc_load_relaxed(&p->done) == STOP) return NULL;
         if (p->other.count < SAMPLES && isfinite(cpu)) p->other.ns[p->other.count++] = cpu;
         cc_store_release(&p->turn, 0);
@@ -327,7 +185,7 @@ static void *wake_first_(void *argument)
     pair_t *p = argument;
     uint64_t end = cc_deadline_in(150000000);
     samples_t *arrival = &p->samples, *call = tool_need(calloc(1, sizeof *call));
-    machine_pin(p->cpu[0]);
+    host_pin(p->cpu[0]);
     while (more_(arrival, end)) {
         while (cc_load_relaxed(&p->parker[1].state) != CC_PARKER_PARKED_) pass_time_(p);
         for (uint64_t asleep = cc_deadline_in(100000); cc_now_ns() < asleep;) pass_time_(p);
@@ -348,7 +206,7 @@ static void *wake_first_(void *argument)
 static void *round_trip_second_(void *argument)
 {
     pair_t *p = argument;
-    machine_pin(p->cpu[1]);
+    host_pin(p->cpu[1]);
     for (;;) {
         cc_parker_park(&p->parker[1]);
         if (cc_load_relaxed(&p->done) == STOP) return NULL;
@@ -360,7 +218,7 @@ static void *round_trip_first_(void *argument)
 {
     pair_t *p = argument;
     uint64_t end = cc_deadline_in(100000000);
-    machine_pin(p->cpu[0]);
+    host_pin(p->cpu[0]);
     for (int warm = 0; warm < 10 || more_(&p->samples, end); warm++) {
         uint64_t before = cc_now_ns();
         cc_parker_unpark(&p->parker[1]);
@@ -395,9 +253,10 @@ static void measure_line_(machine_t *m, int i, int j)
     char which[64];
     snprintf(which, sizeof which, "CPU %d to %d", m->cpu_list[i], m->cpu_list[j]);
     tool_progress("cache line", which, 0);
-    pair_t *p = run_pair_(line_first_, line_second_, m->cpu_list[i], m->cpu_list[j], NULL);
-    m->line[m->lines++] = (machine_line_t){ m->cpu_list[i], m->cpu_list[j], cost_of_(&p->samples) };
-    free(p);
+    samples_t s = { 0 };
+    s.count = (int)host_line(m->cpu_list[i], m->cpu_list[j], 30000000, s.ns, SAMPLES);
+    if (s.count == 0) tool_die("cannot start a thread");
+    m->line[m->lines++] = (machine_line_t){ m->cpu_list[i], m->cpu_list[j], cost_of_(&s) };
 }
 
 /* All pairs of a few CPUs; of many, the first with each of up to MACHINE_LINES others, evenly chosen. */
@@ -418,23 +277,9 @@ static void measure_lines_(machine_t *m)
     m->cost[MACHINE_LINE] = m->lines == 1 ? m->line[0].cost : cost_of_(&medians);
 }
 
-/* CPU seconds that all programs but this one have used since the system started; 0 if the system does not say. */
-static double others_seconds_(void)
-{
-    double user = 0, nice = 0, system = 0;
-    struct timespec own;
-    FILE *file = fopen("/proc/stat", "r");
-    if (!file) return 0;
-    int got = fscanf(file, "cpu %lf %lf %lf", &user, &nice, &system);
-    fclose(file);
-    if (got != 3 || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) != 0) return 0;
-    return (user + nice + system) / (double)sysconf(_SC_CLK_TCK) - (double)own.tv_sec - (double)own.tv_nsec / 1e9;
-}
-
 void machine_measure(machine_t *m)
 {
-    uint64_t began = cc_now_ns();
-    double others = others_seconds_();
+    host_load_t before = host_load(NULL, 0);
     int first = m->cpu_list[0], second = m->usable > 1 && m->affinity > 1 ? m->cpu_list[m->affinity - 1] : first;
     void *result = NULL;
     tool_progress("clock", "", 0);
@@ -466,7 +311,8 @@ void machine_measure(machine_t *m)
     p = run_pair_(round_trip_first_, round_trip_second_, first, second, NULL);
     m->cost[MACHINE_ROUND_TRIP] = cost_of_(&p->samples);
     free(p);
-    m->others = fmax((others_seconds_() - others) * 1e9 / (double)(cc_now_ns() - began), 0);
+    host_load_t after = host_load(NULL, 0);
+    m->others = host_others(&before, &after);
     tool_progress_end();
 }
 
@@ -484,14 +330,14 @@ void machine_write_json(const machine_t *m, json_writer_t *w)
 {
     const cc_costs_t *library = cc_costs();
     json_string(w, "version", CC_VERSION_STRING);
-    json_string(w, "date", m->date);
-    json_string(w, "cpu", m->cpu);
-    json_string(w, "architecture", m->architecture);
-    json_string(w, "system", m->system);
-    json_string(w, "libc", m->libc[0] ? m->libc : NULL);
-    json_string(w, "compiler", m->compiler);
-    json_bool(w, "hypervisor", m->hypervisor);
-    json_string(w, "governor", m->governor[0] ? m->governor : NULL);
+    json_string(w, "date", m->host.date);
+    json_string(w, "cpu", m->host.cpu);
+    json_string(w, "architecture", m->host.architecture);
+    json_string(w, "system", m->host.system);
+    json_string(w, "libc", m->host.libc[0] ? m->host.libc : NULL);
+    json_string(w, "compiler", m->host.compiler);
+    json_bool(w, "hypervisor", m->host.hypervisor);
+    json_string(w, "governor", m->host.governor[0] ? m->host.governor : NULL);
     json_open(w, "cpus", '{');
     json_integer(w, "online", (uint64_t)m->online);
     json_integer(w, "affinity", (uint64_t)m->affinity);
@@ -504,14 +350,14 @@ void machine_write_json(const machine_t *m, json_writer_t *w)
     json_string(w, "pause_instruction", m->pause);
     json_bool(w, "membarrier", m->membarrier);
     json_open(w, "tsc", '{');
-    json_bool(w, "present", m->has_tsc);
-    json_bool(w, "invariant", m->tsc_invariant);
+    json_bool(w, "present", m->host.has_tsc);
+    json_bool(w, "invariant", m->host.tsc_invariant);
     if (m->tsc_ghz > 0) {
         json_number(w, "ghz", m->tsc_ghz);
         json_number(w, "read_ns", m->tsc_read_ns);
         json_number(w, "step_ns", m->tsc_step_ns);
     }
-    json_string(w, "clocksource", m->clocksource[0] ? m->clocksource : NULL);
+    json_string(w, "clocksource", m->host.clocksource[0] ? m->host.clocksource : NULL);
     json_close(w);
     json_string(w, "unit", "ns");
     json_open(w, "costs", '{');

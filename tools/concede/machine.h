@@ -1,7 +1,8 @@
-/* machine.h: what this machine is, and what waiting costs on it. Shared by info, tune and report. */
+/* machine.h: what waiting costs on this machine. Shared by info, tune and report. */
 #ifndef CONCEDE_TOOL_MACHINE_H
 #define CONCEDE_TOOL_MACHINE_H
 
+#include "host.h"
 #include "json.h"
 
 /* Nanoseconds. Half of the samples are below the median, one in ten below low, one in ten above high. */
@@ -35,19 +36,17 @@ typedef struct machine_line {
     machine_cost_t cost;
 } machine_line_t;
 
-enum { MACHINE_CPUS = 1024, MACHINE_LINES = 64 };
+enum { MACHINE_LINES = 64 };
 
 typedef struct machine {
-    char date[32];
-    char cpu[128], architecture[32], system[128], libc[48], compiler[96], governor[32], clocksource[32];
+    host_t host;
     const char *pause; /* the instruction that cc_pause() is */
     int online, affinity, usable;
     double others; /* CPUs that other programs kept busy while this measured; 0 also if not known */
     char affinity_list[128];
-    int cpu_list[MACHINE_CPUS]; /* the CPUs of the affinity mask */
-    bool has_tsc, tsc_invariant;
+    int cpu_list[HOST_CPUS];                  /* the CPUs of the affinity mask */
     double tsc_ghz, tsc_read_ns, tsc_step_ns; /* 0: not known; step: the smallest difference that it shows */
-    bool membarrier, hypervisor;
+    bool membarrier;
     machine_cost_t cost[MACHINE_PROBES];
     int lines;
     machine_line_t line[MACHINE_LINES];
@@ -57,12 +56,6 @@ typedef struct machine {
 void machine_describe(machine_t *m);
 /* Measures all costs, in about half a second and 30 ms for each pair of CPUs; shows progress; stops at Ctrl-C. */
 void machine_measure(machine_t *m);
-
-/* Pins the calling thread; where that is refused, the system chooses. */
-void machine_pin(int cpu);
-
-/* CPU time that the calling thread has used; NAN if the system does not say. */
-double machine_thread_cpu_ns(void);
 
 /* As members of the open object. */
 void machine_write_json(const machine_t *m, json_writer_t *w);

@@ -14,7 +14,7 @@
 #include <concede/version.h>
 
 #if defined(CONCEDE_WITH_BENCH)
-#include "bench.h"
+#include "results.h"
 #endif
 
 #include <math.h>

@@ -239,14 +239,14 @@ static void *receive(void *argument)
 {
     trial_t *t = argument;
     uint64_t sent_at;
-    machine_pin(t->cpu[1]);
-    double cpu = machine_thread_cpu_ns();
+    host_pin(t->cpu[1]);
+    double cpu = host_thread_cpu_ns();
     for (;;) {
         cc_store_relaxed(&t->waiting, (uint32_t)t->count + 1); /* relaxed: it only starts the sender's clock */
         if (cc_channel_recv(t->channel, &sent_at) != 0) break;
         t->late[t->count++] = (double)(cc_now_ns() - sent_at);
     }
-    t->receiver_cpu = machine_thread_cpu_ns() - cpu;
+    t->receiver_cpu = host_thread_cpu_ns() - cpu;
     return NULL;
 }
 
@@ -256,7 +256,7 @@ static void *send_all(void *argument)
 {
     trial_t *t = argument;
     uint32_t random = 1;
-    machine_pin(t->cpu[0]);
+    host_pin(t->cpu[0]);
     uint64_t end = cc_deadline_in(TRY_MS * UINT64_C(1000000));
     for (uint32_t i = 0; i < TRIES && !tool_interrupted() && (i < 10 || cc_now_ns() < end); i++) {
         double share = (cc_backoff_random_(&random) - 0.5) / UINT32_MAX,
@@ -387,7 +387,7 @@ static void print_tried(const tuned_t *t)
 static void print_snippet(const tuned_t *t, const char *command)
 {
     const machine_t *m = &t->machine;
-    printf("%s/* %s, on %s, %d usable CPU%s; concede %s */%s\n", tool_dim(), command, m->cpu, m->usable,
+    printf("%s/* %s, on %s, %d usable CPU%s; concede %s */%s\n", tool_dim(), command, m->host.cpu, m->usable,
            m->usable == 1 ? "" : "s", CC_VERSION_STRING, tool_plain());
     printf("cc_costs_t costs = { %u, %u, %u, %u }; /* pause_ps, yield_ns, wake_ns, cpus */\n",
            (unsigned)t->costs.pause_ps, (unsigned)t->costs.yield_ns, (unsigned)t->costs.wake_ns,

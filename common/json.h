@@ -13,8 +13,8 @@
  *     json_free(root);
  *
  * The writer does not look at errors of `out`: ask ferror() at the end. Numbers that JSON does not have become null. */
-#ifndef CONCEDE_TOOL_JSON_H
-#define CONCEDE_TOOL_JSON_H
+#ifndef CONCEDE_JSON_H
+#define CONCEDE_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>

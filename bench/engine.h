@@ -1,0 +1,105 @@
+/* engine.h: what the files of the engine share; results.h is what is asked of it.
+ *
+ *   workloads.c    the table of the workloads, and the plans that follow from it and the options
+ *   placement.c    which CPU a thread runs on, what a cache line costs between them, what other programs take
+ *   slice.c        runs the threads of one implementation for a moment
+ *   engine.c       plans to rounds, rounds to slices, slices to samples
+ *   time.c         ticks, and work that takes a known time
+ *   statistics.c   samples to figures */
+#ifndef CONCEDE_BENCH_ENGINE_H
+#define CONCEDE_BENCH_ENGINE_H
+
+#include "host.h"
+#include "results.h"
+#include <pthread.h>
+
+/* ---- time.c ---- */
+
+/* Whether bench_pace() may spin, because another CPU does the work meanwhile. */
+extern bool bench_pace_spins;
+
+/* ---- placement.c ---- */
+
+/* Chooses the CPUs to pin to: see bench_options. False: the text names none that may be used. */
+bool placement_choose(const char *pin);
+/* How many CPUs the threads are pinned to; 0: they are not pinned. */
+uint32_t placement_cpus(void);
+/* The CPU of thread i: the CPUs in turn; -1 if the threads are not pinned. */
+int placement_cpu(uint32_t i);
+/* One way of a cache line between the first two of these CPUs in ns; negative if there are not two. About 1 ms. */
+double placement_line_ns(void);
+/* What these CPUs did so far, and the share of them that others took between two looks. */
+host_load_t placement_load(void);
+double placement_others(const host_load_t *before, const host_load_t *after);
+
+/* ---- slice.c ---- */
+
+typedef struct slice_thread {
+    bench_thread bench;
+    bench_loop *loop;
+    struct slice *slice;
+    int cpu;
+    uint64_t begin_ns;
+    double cpu_ns;
+    pthread_t handle;
+} slice_thread;
+
+typedef struct slice {
+    CC_ALIGNED_(CC_CACHE_LINE) uint32_t stop;
+    CC_ALIGNED_(CC_CACHE_LINE) uint32_t done;
+    pthread_barrier_t start;
+    pthread_mutex_t mutex;
+    pthread_cond_t ended;
+    uint32_t running;
+    slice_thread *threads;
+    double seconds; /* from the first thread's begin to the stop */
+} slice;
+
+/* Runs the first `count` threads for `seconds`. False: one could not be started, or did not end; *why says it, and the slice
+ * stays in use. */
+bool slice_run(slice *s, uint32_t count, double seconds, bool (*interrupted)(void), const char **why);
+
+/* ---- workloads.c ---- */
+
+#define BIT(n) (UINT32_C(1) << (n))
+
+enum {
+    HALVE = 1,
+    ONE_CPU = 2,
+    RECEIVER_ONLY = 4
+}; /* a round trip is two ways; all threads on one CPU; whose CPU time */
+
+typedef struct workload {
+    const char *name, *title;
+    uint32_t family, loop, primary, metrics, how;
+    uint32_t without;    /* flags of subjects that do not fit */
+    uint32_t threads[6]; /* ends with 0 */
+    uint32_t quick[4];   /* the same, for a quick run */
+    uint32_t outside_ns, work_ns, burst;
+    uint32_t intervals[4]; /* us; ends with 0 */
+    bool pairs;            /* half of the threads send */
+    double slice;          /* seconds, where it takes longer than usual: it runs only where it is named in full */
+    uint32_t rounds;       /* then, too; 0: the usual number */
+    const char *only;      /* and who competes, with commas; NULL: all */
+} workload;
+
+/* A workload with its parameters fixed, and who competes in it. */
+typedef struct plan {
+    const workload *workload;
+    bench_setting setting;
+    uint32_t subjects;
+    struct {
+        const bench_peer *peer;
+        const bench_subject *subject;
+    } entry[64];
+
+    double slice_seconds;
+    uint32_t rounds, tries, tried; /* how many are to count; how many may run, and have run */
+    bench_run *run;
+    bench_histogram *latencies, *latest; /* of the rounds that count, and of the latest one */
+} plan;
+
+/* All runs that the options ask for. */
+uint32_t plan_all(plan *plans, uint32_t room, const bench_options *options);
+
+#endif

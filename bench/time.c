@@ -1,0 +1,99 @@
+/* time.c: ticks, work that takes a known time, and waiting for a time to come. See bench.h. */
+#include "engine.h"
+#include "host.h"
+#include <concede/deadline.h>
+
+bench_clock bench_time;
+
+uint64_t bench_ticks_call(void)
+{
+    return bench_ticks();
+}
+
+/* Nothing after it begins before everything before it has ended, where the CPU has such an instruction. */
+static void serialize(void)
+{
+#if defined(CC_ARCH_X86_64) || defined(CC_ARCH_X86)
+    __asm__ __volatile__("lfence" ::: "memory");
+#elif defined(CC_ARCH_ARM64)
+    __asm__ __volatile__("isb" ::: "memory");
+#else
+    __asm__ __volatile__("" ::: "memory");
+#endif
+}
+
+__attribute__((noinline)) void bench_work_turns(uint32_t turns)
+{
+    uint64_t x = turns;
+    serialize();
+    for (; turns != 0; turns--) {
+        x = x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        __asm__ __volatile__("" : "+r"(x));
+    }
+    serialize();
+}
+
+/* ns of one piece of work. */
+static double work_time(uint32_t turns)
+{
+    enum { PIECES = 2000 };
+    double best = 0;
+    for (int i = 0; i < 20; i++) {
+        uint64_t before = bench_ticks();
+        for (int k = 0; k < PIECES; k++) bench_work(turns);
+        double ns = (double)(bench_ticks() - before) / bench_time.ticks_per_ns / PIECES;
+        if (best <= 0 || ns < best) best = ns;
+    }
+    return best;
+}
+
+void bench_time_start(void)
+{
+    if (bench_time.ticks_per_ns > 0) return;
+    bench_time.ticks_per_ns = 1;
+#if defined(CC_ARCH_X86_64) || defined(CC_ARCH_X86)
+    host_t host;
+    host_describe(&host);
+    if (host.tsc_invariant) {
+        bench_time.tsc = 1;
+        uint64_t ns = cc_now_ns(), ticks = bench_ticks(), ns_end;
+        while ((ns_end = cc_now_ns()) < ns + 10000000) {}
+        bench_time.ticks_per_ns = (double)(bench_ticks() - ticks) / (double)(ns_end - ns);
+    }
+#endif
+    enum { READS = 20000 };
+    uint64_t start = bench_ticks(), last = start, step = UINT64_MAX;
+    for (int i = 0; i < READS; i++) {
+        uint64_t next = bench_ticks();
+        if (next != last && next - last < step) step = next - last;
+        last = next;
+    }
+    bench_time.overhead_ns = (double)(last - start) / READS / bench_time.ticks_per_ns;
+    bench_time.step_ns = (double)step / bench_time.ticks_per_ns;
+    /* Many short pieces, as the loops do it; the best of several, as others may interrupt. */
+    double few = work_time(10), many = work_time(110);
+    bench_time.work_per_ns = many > few ? 100 / (many - few) : 1;
+    bench_time.work_ns = few - 10 / bench_time.work_per_ns;
+}
+
+uint32_t bench_turns(double ns)
+{
+    double turns = (ns - bench_time.work_ns) * bench_time.work_per_ns;
+    return ns <= 0 ? 0 : turns < 1 ? 1 : (uint32_t)turns;
+}
+
+bool bench_pace_spins;
+
+uint64_t bench_pace(uint64_t due)
+{
+    uint64_t now;
+    while ((now = bench_ticks()) < due) {
+        if (bench_pace_spins) {
+            cc_pause();
+        } else {
+            uint64_t ns = (uint64_t)((double)(due - now) / bench_time.ticks_per_ns);
+            nanosleep(&(struct timespec){ .tv_nsec = (long)(ns < 999999999 ? ns : 999999999) }, NULL);
+        }
+    }
+    return (double)(now - due) > 1e6 * bench_time.ticks_per_ns ? now : due;
+}

@@ -124,15 +124,15 @@ else
     say "debian: the package does not build"
 fi
 
-if [ -n "$publish" ] && [ "$failed" = 0 ] && grep -q '<!-- ports:begin -->' README.md; then
+if [ -n "$publish" ] && [ "$failed" = 0 ] && grep -q '<!-- ports:begin -->' doc/ports.md; then
     awk -v table="$table" '
         /<!-- ports:end -->/ { inside = 0 }
         !inside { print }
         /<!-- ports:begin -->/ {
             inside = 1
             while ((getline line < table) > 0) print line
-        }' README.md >build/README.new
-    cmp -s build/README.new README.md || cat build/README.new >README.md
-    rm build/README.new
+        }' doc/ports.md >build/ports.new
+    cmp -s build/ports.new doc/ports.md || cat build/ports.new >doc/ports.md
+    rm build/ports.new
 fi
 cat "$table"

@@ -27,8 +27,8 @@ FILES = [(str(p.relative_to(SOURCE)), p.read_text(encoding="utf-8")) for p in te
 
 
 def may_be_long(name, line):
-    """A row of a table, a record, an address: it cannot be broken. What `concede bench` writes is as it comes."""
-    return (name.endswith(".md") and (line.startswith("|") or name == "doc/benchmarks.md")
+    """A row of a table, a record, an address: it cannot be broken. What a program wrote is as it comes."""
+    return (name.startswith(("doc/benchmarks.md", "doc/man/")) or name.endswith(".md") and line.startswith("|")
             or name.endswith((".txt", "report.html")) and not name.endswith("CMakeLists.txt") and not line.startswith("#")
             or re.fullmatch(r"\W*https?://\S+", line))
 

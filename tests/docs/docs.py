@@ -14,6 +14,7 @@ from checks import case, main, need, run, skip, tool  # noqa: E402
 HEADERS = sorted(SOURCE.glob("include/concede/*.h"))
 PAGES = sorted(SOURCE.glob("man/*.[1-9]"))
 MARKDOWN = [SOURCE / "README.md", SOURCE / "CHANGELOG.md", SOURCE / "CONTRIBUTING.md", *sorted(SOURCE.glob("doc/*.md"))]
+RENDERED = sorted(SOURCE.glob("doc/man/*.md"))
 
 
 def none(problems):
@@ -189,12 +190,24 @@ def every_label_has_one_entry_in_the_memory_model_and_every_entry_a_label():
 
 @case(each=[str(p.relative_to(SOURCE)) for p in LABELLED if p.name != "atomic.h"])
 def every_ordered_access_carries_a_label(name):
-    text = (SOURCE / name).read_text()
-    # Comments that are more than the rest of one line are prose: blank them, and keep the lines' numbers.
-    text = re.sub(r"/\*(?:[^*]|\*(?!/))*\n(?:[^*]|\*(?!/))*\*/", lambda m: "\n" * m.group().count("\n"), text)
+    # The label stands on the line, before the end of its statement, or in the comment right above that.
     ordered = re.compile(r"\bcc_(load|store|exchange|cas|fetch)(_\w+)?_(acquire|release|acq_rel)\(|\bcc_fence_full\(\)")
-    none("line %d: %s" % (number, line.strip()) for number, line in enumerate(text.splitlines(), 1)
-         if ordered.search(without_comments(line)) and not re.search(LABEL, line))
+    raw = (SOURCE / name).read_text().splitlines()
+    code = re.sub(r"/\*.*?\*/", lambda m: re.sub(r"[^\n]", " ", m.group()), "\n".join(raw), flags=re.S).splitlines()
+    problems = []
+    for number, line in enumerate(code):
+        if not ordered.search(line):
+            continue
+        first = last = number
+        while first > 0 and code[first - 1].strip() and not re.search(r"[;{}]\s*\\?$", code[first - 1].rstrip()):
+            first -= 1
+        while last + 1 < len(code) and not re.search(r"[;{}]", code[last]):
+            last += 1
+        while first > 0 and raw[first - 1].strip() and not code[first - 1].strip():
+            first -= 1
+        if not re.search(LABEL, "\n".join(raw[first:last + 1])):
+            problems.append("line %d: %s" % (number + 1, raw[number].strip()))
+    none(problems)
 
 
 def programs():
@@ -227,8 +240,8 @@ def program_compiles_without_a_warning_and_runs(name):
 @case
 def table_of_ports_has_every_target_and_no_failure():
     targets = re.findall(r'^(?:port|emulated) \S+ "([^"]+)"', (SOURCE / "scripts/ports.sh").read_text(), flags=re.M)
-    readme = (SOURCE / "README.md").read_text()
-    table = re.search(r"<!-- ports:begin -->\n(.*?)<!-- ports:end -->", readme, flags=re.S).group(1)
+    ports = (SOURCE / "doc/ports.md").read_text()
+    table = re.search(r"<!-- ports:begin -->\n(.*?)<!-- ports:end -->", ports, flags=re.S).group(1)
     rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in table.splitlines()[2:]]
     need(len(targets) > 8, "found only %s in scripts/ports.sh" % targets)
     none("no row for " + t for t in targets if [r[0] for r in rows].count(t) != targets.count(t))
@@ -247,12 +260,67 @@ class Links(html.parser.HTMLParser):
         self.targets += [attributes[a] for a in ("href", "src") if attributes.get(a)]
 
 
-@case(each=[str(p.relative_to(SOURCE)) for p in MARKDOWN])
+def places(path):
+    """What a forge calls the headings of a Markdown file."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(), flags=re.M)
+    return {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+@case(each=[str(p.relative_to(SOURCE)) for p in MARKDOWN + RENDERED])
 def link_leads_to_a_file(name):
     path = SOURCE / name
-    text = path.read_text()
-    none(target for target in re.findall(r"\]\(([^)#\s]+)", text) + re.findall(r'src="([^"]+)"', text)
-         if not re.match(r"[a-z]+:", target) and not (path.parent / target).exists())
+    text = re.sub(r"^```.*?^```|^(?: {4}|\t).*?$", "", path.read_text(), flags=re.M | re.S)
+    problems = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'src="([^"]+)"', text):
+        file, _, place = target.partition("#")
+        there = path.parent / file if file else path
+        if re.match(r"[a-z]+:", target):
+            continue
+        if not there.exists():
+            problems.append(target + " is not there")
+        elif place and there.suffix == ".md" and place not in places(there):
+            problems.append(target + " has no such heading")
+        elif there.parent == SOURCE / "man":
+            problems.append(target + " is no page for a browser; doc/man has it as one")
+    none(problems)
+
+
+@case
+def markdown_of_the_manual_is_up_to_date():
+    tool("mandoc")
+    with tempfile.TemporaryDirectory() as folder:
+        run(sys.executable, SOURCE / "doc/manual", folder)
+        none("doc/man/%s.md: run doc/manual" % p.name for p in PAGES
+             if not (SOURCE / "doc/man" / (p.name + ".md")).exists()
+             or (SOURCE / "doc/man" / (p.name + ".md")).read_text() != pathlib.Path(folder, p.name + ".md").read_text())
+        none("%s belongs to no page" % p.name for p in RENDERED if p.name[:-3] not in {page.name for page in PAGES})
+
+
+@case
+def readme_is_short_and_has_one_picture():
+    text = (SOURCE / "README.md").read_text()
+    need(text.count("\n") <= 200, "%d lines" % text.count("\n"))
+    need(text.count("<img ") + text.count("![") == 1, "one picture")
+
+
+@case
+def table_of_the_readme_has_the_figures_of_the_benchmarks():
+    made = run(sys.executable, SOURCE / "scripts/summary.py", "--print")
+    need(made in (SOURCE / "README.md").read_text(), "run scripts/summary.py; it says:\n" + made)
+
+
+@case
+def first_message_of_the_readme_is_one_call_of_the_compiler():
+    if sys.platform != "linux":
+        skip("the command is for Linux")
+    text = (SOURCE / "README.md").read_text()
+    command = re.search(r"^    (cc .*first\.c.*)$", text, flags=re.M).group(1)
+    program = re.search(r"^```c\n(.*?)^```", text, flags=re.M | re.S).group(1)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("include", "src"):
+            pathlib.Path(folder, name).symlink_to(SOURCE / name)
+        pathlib.Path(folder, "first.c").write_text(program)
+        need(run("sh", "-c", command, cwd=folder) == "1\n2\n3\n", command)
 
 
 @case

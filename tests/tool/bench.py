@@ -80,15 +80,6 @@ def every_workload_and_implementation_in_the_list_can_be_measured_by_name():
 
 
 @case
-def marks_of_the_readme_name_workloads():
-    # What scripts/publish fills.
-    names = re.findall(r"^  ([a-z]+)(\.[a-z_]+)$", bench("--list")[0], flags=re.M)
-    known = {"machine"} | {family for family, _ in names} | {family + rest for family, rest in names}
-    marks = re.findall(r"^<!-- bench:(.*) -->$", (SOURCE / "README.md").read_text(), flags=re.M)
-    need(len(marks) > 4 and {name for mark in marks for name in mark.split(",")} <= known, marks)
-
-
-@case
 def json_has_the_documented_form():
     data = json.loads(bench("lock.wait", "park", "channel.many", "-t", "2", "--json", "-", "--only", "concede,libc", *FAST)[0])
     need(data["concede_bench"] == 1 and not data["interrupted"], data.keys())

@@ -1,4 +1,4 @@
-/* model_atomic.h: what include/concede/atomic.h becomes under CC_MODEL: every access is a call into model.c, which
+/* model_atomic.h: what include/concede/atomic.h becomes under CC_MODEL: every access is a call into memory.c, which
  * decides what it reads. Each place in the source has a record of its own, so that a run can weaken one order. */
 #ifndef CONCEDE_TESTS_MODEL_ATOMIC_H
 #define CONCEDE_TESTS_MODEL_ATOMIC_H

@@ -1,0 +1,151 @@
+/* system.c: src/os.h, as loosely as it is promised. A wait may return for no reason, a wake wakes any of the sleepers, and
+ * neither brings an order of memory. */
+#include "engine.h"
+
+#include <inttypes.h>
+
+#include "os.h"
+
+/* Each other thread passes a fence at some point before this returns, not all at the same. */
+static void fence_everywhere(const char *why)
+{
+    fence(&run.threads[run.self]);
+    bool downwards = run.thread_count > 2 && choose(2);
+    history(downwards);
+    for (unsigned i = 1; i <= run.thread_count; i++) {
+        unsigned t = downwards ? run.thread_count + 1 - i : i;
+        if ((int)t == run.self) continue;
+        reschedule();
+        fence(&run.threads[t]);
+        trace("%s: a fence in T%u", why, t);
+        history(t);
+    }
+    fence(&run.threads[run.self]);
+    history(0x4ea);
+}
+
+/* Falls asleep if the word has the value, as far as this thread can know: it may read an older store, but none older than
+ * what was there when a wake came before. No view passes from the waker to the woken. */
+int cc_os_wait_(const uint32_t *p, uint32_t expected, uint64_t deadline)
+{
+    if (run.self == 0) return 0;
+    reschedule();
+    check_alive(p, sizeof *p);
+    thread_t *me = &run.threads[run.self];
+    word_t *w = word_of(p, sizeof *p);
+    use(w, false);
+    unsigned oldest = place(me->now.seen[w - memory.words]);
+    if (place(w->woken) > oldest) oldest = place(w->woken);
+    bool equal = value_of(w, newest(w)) == expected, other = false;
+    for (unsigned at = oldest; at + 1u < w->count; at++) other |= (value_of(w, w->order[at]) == expected) != equal;
+    if (settings.old_read_bound && run.old_reads >= settings.old_read_bound) other = false;
+    if (other && choose(2)) {
+        equal = !equal;
+        if (settings.old_read_bound) run.old_reads++;
+    }
+    while ((value_of(w, w->order[oldest]) == expected) != equal) oldest++;
+    me->now.seen[w - memory.words] = w->order[oldest];
+    me->read_since_yield |= UINT64_C(1) << (w - memory.words);
+    end_round();
+    if (!equal) {
+        history(EAGAIN);
+        trace("wait on %s: not %" PRIu32, word_name(w), expected);
+        return EAGAIN;
+    }
+    if (deadline <= now_of(me)) {
+        history(ETIMEDOUT);
+        trace("wait on %s: past the deadline", word_name(w));
+        return ETIMEDOUT;
+    }
+    trace("wait on %s: sleeps while %" PRIu32, word_name(w), expected);
+    me->status = ASLEEP;
+    me->asleep_on = p;
+    me->deadline = deadline;
+    me->queued = ++run.tickets;
+    history(0x51ee9);
+    reschedule();
+    history((uint64_t)me->result + 1);
+    if (settings.client->refusals && me->result == ETIMEDOUT) fence_everywhere("time passes");
+    trace("wait on %s returns %s", word_name(w), me->result == 0 ? "0" : me->result == EINTR ? "EINTR" : "ETIMEDOUT");
+    return me->result;
+}
+
+void cc_os_wake_(const uint32_t *p, uint32_t count)
+{
+    if (run.self == 0) return;
+    reschedule();
+    word_t *w = word_at(p);
+    bool freed_word = false;
+    for (unsigned i = 0; i < run.freed_count; i++)
+        freed_word |= (uintptr_t)p >= run.freed[i].start && (uintptr_t)p < run.freed[i].end;
+    if (!freed_word) {
+        w = word_of(p, sizeof *p);
+        store_id seen = run.threads[run.self].now.seen[w - memory.words];
+        if (place(seen) > place(w->woken)) w->woken = seen;
+    }
+    unsigned woken = 0;
+    for (; woken < count; woken++) {
+        uint8_t queue[MODEL_THREADS];
+        unsigned sleepers = 0;
+        for (unsigned t = 1; t <= run.thread_count; t++) {
+            if (run.threads[t].status != ASLEEP || run.threads[t].asleep_on != p) continue;
+            unsigned k = sleepers++;
+            for (; k > 0 && run.threads[queue[k - 1]].queued > run.threads[t].queued; k--) queue[k] = queue[k - 1];
+            queue[k] = (uint8_t)t;
+        }
+        if (sleepers == 0) break;
+        thread_t *th = &run.threads[queue[sleepers <= count - woken ? 0 : choose(sleepers)]];
+        th->status = READY;
+        th->result = 0;
+        trace("wake on %s: T%d", word_name(w), (int)(th - run.threads));
+    }
+    if (!woken) trace("wake on %s: nobody", word_name(w));
+    history(0x3a4e);
+}
+
+void cc_os_yield_(void)
+{
+    yield(false);
+}
+
+/* Time passes only where somebody could notice: a timed wait that times out, and a read that finds a second gone. */
+uint64_t cc_os_now_(void)
+{
+    if (run.self == 0) return run.now_ns;
+    if (run.clock_jumps < settings.client->clock_jumps && choose(2)) {
+        run.clock_jumps++;
+        run.now_ns += SECOND;
+    }
+    history(now_of(&run.threads[run.self]));
+    return now_of(&run.threads[run.self]);
+}
+
+bool cc_os_membarrier_register_(void)
+{
+    return settings.client ? settings.client->membarrier : false;
+}
+
+bool cc_os_membarrier_(void)
+{
+    if (run.self == 0 || !settings.client->membarrier) return settings.client->membarrier;
+    if (run.refusals < settings.client->refusals && choose(2)) {
+        run.refusals++;
+        history(0x4ef);
+        trace("membarrier is refused");
+        return false;
+    }
+    reschedule();
+    fence_everywhere("membarrier");
+    return true;
+}
+
+/* Each thread has an answer of its own, so that a client can tell whose was taken. */
+uint32_t cc_os_cpus_(void)
+{
+    return (uint32_t)run.self + 2;
+}
+
+bool cc_os_has_sb_(void)
+{
+    return false;
+}

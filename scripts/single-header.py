@@ -1,20 +1,61 @@
 #!/usr/bin/env python3
-"""Writes concede_single.h: the whole library in one file, for projects that take their dependencies that way.
+"""Writes the whole library as one file, for projects that take their dependencies that way.
 
-    scripts/single-header.py [output]        (- or nothing: to the screen)
+    scripts/single-header.py [FILE]     concede_single.h, say; nothing or - prints it
 
-Every file includes it; exactly one C file defines CONCEDE_IMPLEMENTATION first and gets the code too. That file must
-include it before any other header. What is private to a source file gets a prefix on the way, so that nothing of it can
-clash with the names of the file it lands in.
+Every file includes it, after or before whatever else it includes; exactly one C or C++ file defines
+CONCEDE_IMPLEMENTATION first and gets the code too. A FILE that ends in .hpp also holds concede.hpp, for C++.
 """
 import pathlib
 import re
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-SYSTEMS = [("linux", "defined(__linux__)"), ("windows", "defined(_WIN32)"), ("macos", "defined(__APPLE__)"),
-           ("freebsd", "defined(__FreeBSD__)"), ("openbsd", "defined(__OpenBSD__)")]
+# How a compiler tells the system of src/os_<system>.c; the one without a condition is for all others.
+SYSTEMS = {"linux": "defined(__linux__)", "windows": "defined(_WIN32)", "macos": "defined(__APPLE__)",
+           "freebsd": "defined(__FreeBSD__)", "openbsd": "defined(__OpenBSD__)", "posix": None}
+# A comment, a string or a character: not code, so no name in it is a name.
+NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', flags=re.S)
+
+# Where the user included a header first, with -std=c11, it is too late to ask for more than the C standard. Then these
+# are missing; they have one value, or one type, on every Linux, or the C library has them under another name.
+LINUX_LATE = """#if defined(__linux__) && !defined(__cplusplus)
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__GLIBC__) && !defined(__USE_MISC) || !defined(__GLIBC__) && !defined(_GNU_SOURCE)
+long syscall(long, ...);
+#endif
+#if !defined(CLOCK_MONOTONIC)
+#define CLOCK_MONOTONIC 1
+int clock_gettime(int, struct timespec *);
+#endif
+#if !defined(AT_FDCWD)
+#define AT_FDCWD (-100)
+#endif
+#if !defined(O_CLOEXEC)
+#define O_CLOEXEC   __O_CLOEXEC
+#define O_DIRECTORY __O_DIRECTORY
+#endif
+#endif
+"""
+
+CXX = """#if defined(__cplusplus)
+#define CC_THREAD_LOCAL_ thread_local
+#else
+#define CC_THREAD_LOCAL_ _Thread_local
+#endif
+"""
+
 seen = set()
+
+
+def find(path, name):
+    """The file of ours that an #include in `path` means; None: it is another's."""
+    for folder in (path.parent, SOURCE / "include", SOURCE / "src"):
+        if (folder / name).exists():
+            return folder / name
+    return None
 
 
 def expanded(path):
@@ -22,12 +63,7 @@ def expanded(path):
     out = []
     for line in path.read_text().splitlines():
         found = re.match(r'#include\s+[<"](concede/\w+\.h|\w+\.h)[>"]', line)
-        target = None
-        if found:
-            for folder in (path.parent, SOURCE / "include", SOURCE / "src"):
-                if (folder / found.group(1)).exists():
-                    target = folder / found.group(1)
-                    break
+        target = find(path, found.group(1)) if found else None
         if target is None:
             out.append(line)
         elif target not in seen:
@@ -36,52 +72,80 @@ def expanded(path):
     return "\n".join(out)
 
 
-def private_names(text):
-    """What a source file defines at file scope for itself."""
-    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-    names = set(re.findall(r"^#define (\w+)", text, flags=re.M))
-    names |= set(re.findall(r"^static\b[^=;({]*?\b(\w+)\s*(?:\[[^\]]*\])?\s*[=;(]", text, flags=re.M))
-    names |= set(re.findall(r"^(?:typedef )?(?:struct|union|enum) (\w+) \{", text, flags=re.M))
+def private_names(path):
+    """What a file defines at file scope for itself."""
+    text = NO_CODE.sub("", path.read_text())
+    names = set(re.findall(r"^[ \t]*#[ \t]*define (\w+)", text, flags=re.M))
+    names |= set(re.findall(r"^(?:CC_\w+_ )*static\b[^=;({]*?\b(\w+)\s*(?:\[[^\]]*\])?\s*[=;(]", text, flags=re.M))
+    names |= set(re.findall(r"^(?:typedef )?(?:struct|union|enum) (\w+)\s*\{", text, flags=re.M))
     names |= set(re.findall(r"^\} (\w+);", text, flags=re.M))
-    for body in re.findall(r"^(?:typedef )?enum(?: \w+)? \{(.*?)\}", text, flags=re.M | re.S):
+    names |= set(re.findall(r"^typedef [^{;]*?\b(\w+);", text, flags=re.M))
+    for body in re.findall(r"^(?:typedef )?enum(?: \w+)?\s*\{(.*?)\}", text, flags=re.M | re.S):
         names |= set(re.findall(r"(?:^|,)\s*(\w+)", body))
     return {n for n in names if not re.match(r"cc_|CC_|CONCEDE_|_", n)}
 
 
+def renamed(text, names):
+    """The text with each name replaced where it is one: not in a comment, nor as a member of a struct."""
+    if not names:
+        return text
+    pattern = re.compile(NO_CODE.pattern + r"|(?<![\w.>])(?:%s)\b" % "|".join(sorted(names, key=len, reverse=True)),
+                         flags=re.S)
+    return pattern.sub(lambda m: names.get(m.group(), m.group()), text)
+
+
 def source(path):
-    text = expanded(path)
-    for name in private_names(path.read_text()):
-        text = re.sub(r"(?<![\w.>])%s\b" % name, "cc_in_%s_%s" % (path.stem, name), text)
-    return "/* ---- src/%s ---- */\n%s\n" % (path.name, text)
+    """A source file, with a prefix on what is private to it or to src/, so that it clashes with no name around it."""
+    names = {name: "cc_in_" + name for header in sorted((SOURCE / "src").glob("*.h")) for name in private_names(header)}
+    names.update({name: "cc_in_%s_%s" % (path.stem, name) for name in private_names(path)})
+    names["_Thread_local"] = "CC_THREAD_LOCAL_"
+    return "/* ---- src/%s ---- */\n%s\n" % (path.name, renamed(expanded(path), names))
 
 
-def generate():
-    licence = (SOURCE / "LICENSE").read_text().strip()
-    text = re.search(r'CC_VERSION_STRING "(.*)"', (SOURCE / "include/concede/version.h").read_text()).group(1)
+def systems():
+    """The code for each system, of which one is compiled, so each may bring what the others bring too."""
+    before, parts, word = set(seen), [], "if"
+    for system in sorted(f.stem[3:] for f in (SOURCE / "src").glob("os_*.c")):
+        if system not in SYSTEMS:
+            sys.exit("single-header.py: SYSTEMS does not say how a compiler tells " + system)
+    for system, condition in SYSTEMS.items():
+        file = SOURCE / ("src/os_%s.c" % system)
+        if file.exists():
+            seen.clear(), seen.update(before)
+            parts += ["#%s %s" % (word, condition) if condition else "#else", source(file)]
+            word = "elif"
+    return parts + ["#endif"]
+
+
+def generate(cxx):
+    seen.clear()
+    licence = (SOURCE / "LICENSE").read_text().strip().replace("\n", "\n * ").replace(" * \n", " *\n")
+    version = re.search(r'CC_VERSION_STRING "(.*)"', (SOURCE / "include/concede/version.h").read_text()).group(1)
+    name = "concede_single.hpp" if cxx else "concede_single.h"
     parts = ["/* concede %s in one file, made by scripts/single-header.py.\n *\n"
-             " * Include it anywhere; in exactly one C file, before any other header:\n *\n"
-             " *     #define CONCEDE_IMPLEMENTATION\n *     #include \"concede_single.h\"\n *\n"
+             " * Include it anywhere; in exactly one C or C++ file write\n *\n"
+             " *     #define CONCEDE_IMPLEMENTATION\n *     #include \"%s\"\n *\n"
              " * On systems other than Linux, Windows, macOS, FreeBSD and OpenBSD link with -pthread.\n *\n * %s */"
-             % (text, licence.replace("\n", "\n * ").replace(" * \n", " *\n")),
+             % (version, name, licence),
              "#if defined(CONCEDE_IMPLEMENTATION) && !defined(_GNU_SOURCE)\n#define _GNU_SOURCE\n#endif",
-             expanded(SOURCE / "include/concede/concede.h"),
-             "#if defined(CONCEDE_IMPLEMENTATION) && !defined(CONCEDE_IMPLEMENTED)\n#define CONCEDE_IMPLEMENTED"]
+             expanded(SOURCE / "include/concede/concede.h")]
+    if cxx:
+        parts.append(expanded(SOURCE / "include/concede/concede.hpp"))
+    parts += ["#if defined(CONCEDE_IMPLEMENTATION) && !defined(CONCEDE_IMPLEMENTED)\n#define CONCEDE_IMPLEMENTED", CXX]
+    # symbols.c is the inline functions as symbols, which nobody needs who has them inline.
     parts += [source(f) for f in sorted((SOURCE / "src").glob("*.c"))
               if not f.stem.startswith("os_") and f.stem != "symbols"]
-    # One system is compiled, so each may bring the private headers that the others also bring.
-    before = set(seen)
-    for word, (system, condition) in zip(["if"] + ["elif"] * 9, SYSTEMS):
-        if (SOURCE / ("src/os_%s.c" % system)).exists():
-            seen.clear(), seen.update(before)
-            parts += ["#%s %s" % (word, condition), source(SOURCE / ("src/os_%s.c" % system))]
-    seen.clear(), seen.update(before)
-    parts += ["#else", source(SOURCE / "src/os_posix.c"), "#endif\n#endif\n"]
+    parts += [LINUX_LATE] + systems() + ["#endif\n"]
     return "\n".join(parts)
 
 
 if __name__ == "__main__":
     output = sys.argv[1] if len(sys.argv) > 1 else "-"
-    if output == "-":
-        sys.stdout.write(generate())
+    if output in ("-h", "--help"):
+        print(__doc__.strip())
+    elif len(sys.argv) > 2 or output.startswith("-") and output != "-":
+        sys.exit("usage: scripts/single-header.py [FILE]; see --help")
+    elif output == "-":
+        sys.stdout.write(generate(False))
     else:
-        pathlib.Path(output).write_text(generate())
+        pathlib.Path(output).write_text(generate(output.endswith(".hpp")))

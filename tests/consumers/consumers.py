@@ -107,24 +107,79 @@ def meson_subproject_works(form):
     expect(run(project / "build/consumer"))
 
 
+def single_header(folder, name="concede_single.h"):
+    folder.mkdir()
+    run(sys.executable, SOURCE / "scripts/single-header.py", folder / name)
+    return folder / name
+
+
+# What a user may have included before: nothing, what hides most under -std=c11, everything that the library uses.
+BEFORE = {"nothing": "", "stdio.h": "#include <stdio.h>\n",
+          "much": "".join("#include <%s>\n" % h for h in "errno.h fcntl.h sched.h stdio.h string.h time.h unistd.h".split()),
+          "much of POSIX": "#define _POSIX_C_SOURCE 200809L\n#include <time.h>\n#include <unistd.h>\n"}
+PROGRAM = (HERE / "program.c").read_text()
+
+
 @case(each=["gcc", "clang"])
 def single_header_works(compiler):
     folder = work / ("single " + compiler)
-    folder.mkdir()
-    run(sys.executable, SOURCE / "scripts/single-header.py", folder / "concede_single.h")
+    single_header(folder)
     (folder / "concede.c").write_text('#define CONCEDE_IMPLEMENTATION\n#include "concede_single.h"\n')
-    program = (HERE / "program.c").read_text().replace("<concede/concede.h>", '"concede_single.h"')
+    program = PROGRAM.replace("<concede/concede.h>", '"concede_single.h"')
     (folder / "program.c").write_text(program)
-    (folder / "one.c").write_text("#define CONCEDE_IMPLEMENTATION\n" + program)
     flags = ["-std=c11", *STRICT.split(), "-Wno-missing-prototypes"]
     run(tool(compiler), *flags, "concede.c", "program.c", "-o", "two_files", cwd=folder)
     expect(run(folder / "two_files"))
-    run(tool(compiler), *flags, "one.c", "-o", "one_file", cwd=folder)
-    expect(run(folder / "one_file"))
     run(tool(compiler), "-std=c11", "-c", "concede.c", cwd=folder)
     defined = re.findall(r" \w (\S+)", run(tool("nm"), "--defined-only", folder / "concede.o"))
     bad = [n for n in defined if not n.startswith(("cc_", ".", "__"))]
     need(len(defined) > 10 and not bad, "unprefixed in the implementation: %s" % bad)
+
+
+@case(each=["%s, %s first" % (c, b) for c in ("gcc", "clang", "musl-gcc") for b in BEFORE])
+def single_header_works_after(which):
+    compiler, before = which[:-6].split(", ")
+    folder = work / ("single " + which)
+    single_header(folder)
+    program = PROGRAM.replace("<concede/concede.h>", '"concede_single.h"')
+    (folder / "one.c").write_text(BEFORE[before] + "#define CONCEDE_IMPLEMENTATION\n" + program)
+    run(tool(compiler), "-std=c11", *STRICT.split(), "-Wno-missing-prototypes", "one.c", "-o", "one_file", cwd=folder)
+    expect(run(folder / "one_file"))
+
+
+@case(each=["%s, %s" % (c, s) for c in ("g++", "clang++") for s in ("c++11", "c++20")])
+def single_header_works_in_cxx(which):
+    compiler, standard = which.split(", ")
+    folder = work / ("single " + which)
+    single_header(folder, "concede_single.hpp")
+    program = PROGRAM.replace("<concede/concede.h>", '"concede_single.hpp"')
+    (folder / "one.cpp").write_text("#include <cstdio>\n#define CONCEDE_IMPLEMENTATION\n" + program)
+    (folder / "two.cpp").write_text('#include "concede_single.hpp"\n#include <mutex>\nvoid two(concede::mutex &m);\n'
+                                    "void two(concede::mutex &m) { std::lock_guard<concede::mutex> guard(m); }\n")
+    run(tool(compiler), "-std=" + standard, "-Wall", "-Wpedantic", "-Werror", "one.cpp", "two.cpp", "-o", "one_file",
+        cwd=folder)
+    expect(run(folder / "one_file"))
+
+
+@case
+def single_header_keeps_comments_and_strings_as_they_are():
+    text = single_header(work / "single text").read_text()
+    comments = re.findall(r"/\*.*?\*/", text, flags=re.S)
+    bad = [c for c in comments if "cc_in_" in c]
+    need(len(comments) > 300 and not bad, "\n".join(bad[:5]))
+    sources = [f.read_text() for f in SOURCE.glob("src/*.c") if f.stem != "symbols"]
+    lost = [c for s in sources for c in re.findall(r"/\*.*?\*/", s, flags=re.S) if c not in text]
+    need(not lost, "not in the single header: %s" % lost[:3])
+
+
+@case
+def single_header_script_helps_and_refuses():
+    folder = work / "single help"
+    folder.mkdir()
+    script = SOURCE / "scripts/single-header.py"
+    need("CONCEDE_IMPLEMENTATION" in run(sys.executable, script, "--help", cwd=folder), "no help")
+    need("usage" in run(sys.executable, script, "--nonsense", cwd=folder, fails=True), "no usage")
+    need(not list(folder.iterdir()), list(folder.iterdir()))
 
 
 @case(each=["c++11", "c++20"])

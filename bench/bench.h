@@ -69,9 +69,10 @@ static inline void bench_work(uint32_t turns)
 /* Turns that take about so long. */
 uint32_t bench_turns(double ns);
 
-/* Waits, without sleeping where another CPU does the work, until it is `due`, in ticks; returns due, or now if that has
- * long passed (so that a thread that was kept away does not make up for it in a burst). */
-uint64_t bench_pace(uint64_t due);
+/* Waits until it is `*due`, in ticks, and returns the time from which a message that is sent now is late: when it was due,
+ * or now if the thread slept until then, because how late a sleeper wakes is not what is measured. Where *due has long
+ * passed, it becomes now, so that a thread that was kept away does not make up for it in a burst. */
+uint64_t bench_pace(uint64_t *due);
 
 /* ---- latency histogram: 2^BENCH_HISTOGRAM_BITS linear buckets for each power of two -------------------------------- */
 
@@ -79,7 +80,7 @@ uint64_t bench_pace(uint64_t due);
 #define BENCH_HISTOGRAM_BUCKETS ((64 - BENCH_HISTOGRAM_BITS + 1) << BENCH_HISTOGRAM_BITS)
 
 typedef struct bench_histogram {
-    uint64_t count, max;
+    uint64_t count, max, sum;
     uint64_t buckets[BENCH_HISTOGRAM_BUCKETS];
 } bench_histogram;
 
@@ -95,6 +96,7 @@ static inline void bench_histogram_add(bench_histogram *h, uint64_t value)
 {
     h->buckets[bench_histogram_index(value)]++;
     h->count++;
+    h->sum += value;
     if (CC_UNLIKELY_(value > h->max)) h->max = value;
 }
 
@@ -113,9 +115,10 @@ extern const char *const bench_families[BENCH_FAMILIES]; /* their names */
 typedef struct bench_setting {
     uint32_t threads;
     uint32_t senders;     /* the rest receive */
+    uint32_t held_ns;     /* work between acquire and release */
     uint32_t outside_ns;  /* work between release and the next acquire */
-    uint32_t work_ns;     /* work before an answer */
-    uint32_t interval_us; /* between messages */
+    uint32_t work_ns;     /* work before an answer, or for each message */
+    uint32_t interval_ns; /* between messages, of all senders together; until a wait times out */
     uint32_t capacity, message_size, burst;
 } bench_setting;
 
@@ -124,13 +127,23 @@ typedef struct bench_thread {
     void *object;         /* what create() returned */
     const uint32_t *stop; /* nonzero: end */
     uint32_t index, threads, senders;
-    uint32_t work;     /* turns of bench_work(): outside_ns or work_ns */
-    uint64_t interval; /* ticks between messages */
-    uint32_t burst;
+    uint32_t work;              /* turns of bench_work(): outside_ns or work_ns */
+    uint32_t held;              /* the same: held_ns */
+    uint32_t burst;             /* messages at a time */
+    uint32_t gap;               /* where this thread begins in gaps[] */
+    const uint32_t *gaps;       /* BENCH_GAPS of them: see bench_gap() */
     uint32_t *done;             /* threads that have finished sending; shared */
     bench_histogram *histogram; /* this thread's; in ticks */
     uint64_t ops, retries, sum; /* what the loop leaves behind */
 } bench_thread;
+
+/* The i-th gap between one operation and the next: turns of bench_work() outside a lock, ticks between messages. They are all
+ * the same, or exponentially distributed, as the workload has it. */
+enum { BENCH_GAPS = 1024 };
+static inline uint32_t bench_gap(const bench_thread *t, uint32_t i)
+{
+    return t->gaps[(t->gap + i) % BENCH_GAPS];
+}
 
 static inline bool bench_stopped(const bench_thread *t)
 {
@@ -163,14 +176,17 @@ enum { /* loops of each family */
        BENCH_CAS_YIELD = 2,
        BENCH_LOCK_RATE = 0,
        BENCH_LOCK_LATENCY = 1,
+       BENCH_LOCK_HANDOFF = 2,
        BENCH_PARK_PINGPONG = 0,
        BENCH_PARK_POST = 1,
-       BENCH_PARK_PACED = 2, /* park.short is a ping-pong, too */
+       BENCH_PARK_PACED = 2,
+       BENCH_PARK_TIMEOUT = 3,
        BENCH_CHANNEL_PINGPONG = 0,
        BENCH_CHANNEL_STREAM = 1,
        BENCH_CHANNEL_BURST = 2,
        BENCH_CHANNEL_PACED = 3,
-       BENCH_LOOPS = 4
+       BENCH_CHANNEL_OFFERED = 4,
+       BENCH_LOOPS = 5
 };
 
 enum {                         /* flags of a subject */

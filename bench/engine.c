@@ -3,6 +3,7 @@
 #include <concede/costs.h>
 #include <concede/deadline.h>
 #include <concede/version.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,9 +44,13 @@ static void progress(const engine *e, const plan *p, const char *subject)
     e->options->progress(what, subject, left > 0 ? left : 0);
 }
 
-static double to_ns(double ticks)
+/* What the loops measured, in ticks, as the ns that are shown. */
+static double shown_ns(const plan *p, double ticks)
 {
-    return ticks / bench_time.ticks_per_ns;
+    double ns = ticks / bench_time.ticks_per_ns;
+    if (p->workload->how & HALVE) ns /= 2;
+    if (p->workload->how & BEYOND_WORK) ns -= p->setting.work_ns;
+    return ns;
 }
 
 /* Jain's index wants each thread to have had several turns on its CPU: in fewer it shows how the system deals out turns,
@@ -55,6 +60,36 @@ static double fair_seconds(const plan *p)
     uint32_t cpus = placement_cpus() ? placement_cpus() : cc_costs()->cpus;
     bool shares = (p->workload->metrics & BIT(BENCH_JAIN)) && p->setting.threads > cpus;
     return shares ? 4 * 0.004 * p->setting.threads / cpus : 0;
+}
+
+/* Fills the plan's gaps: turns of work outside a lock, or ticks between the messages of one sender, or until a wait times
+ * out. Those that are exponentially distributed are the middles of as many equally likely parts, so that they have the
+ * same mean in every run, in an order that is mixed up in the same way each time. */
+static void plan_gaps(plan *p)
+{
+    const bench_setting *s = &p->setting;
+    uint32_t senders = s->senders ? s->senders : 1, burst = s->burst ? s->burst : 1;
+    double interval = (double)s->interval_ns * senders * burst * bench_time.ticks_per_ns;
+    uint64_t random = 1;
+    for (uint32_t i = 0; i < BENCH_GAPS; i++) {
+        bool is_random = (p->workload->how & RANDOM_GAPS) != 0;
+        double factor = is_random ? -log(1 - (i + 0.5) / BENCH_GAPS) : 1;
+        double gap = p->workload->family == BENCH_LOCK ? bench_turns(s->outside_ns * factor) : interval * factor;
+        random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        uint32_t other = (uint32_t)(random >> 33) % (i + 1);
+        p->gaps[i] = p->gaps[other];
+        p->gaps[other] = gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX;
+    }
+}
+
+/* From which time on the senders of the plan sleep until their next message. */
+static uint64_t pace_sleeps_from(const plan *p)
+{
+    /* A sleep of 20 us takes about as long as it should on the machines that this was written on; a shorter one does not. */
+    enum { SHORTEST_SLEEP_NS = 20000 };
+    bool two_cpus = cc_costs()->cpus > 1 && (placement_cpus() == 0 || placement_cpu(0) != placement_cpu(1));
+    if ((p->workload->how & SLEEPS_BETWEEN) || !two_cpus) return 0;
+    return p->workload->loop == BENCH_CHANNEL_OFFERED ? SHORTEST_SLEEP_NS : UINT64_MAX;
 }
 
 /* Runs one subject for one slice and adds a sample of each metric. False: the whole measurement ends. */
@@ -82,8 +117,10 @@ static bool measure_slice(engine *e, const plan *p, uint32_t which, bench_result
         t->bench.threads = setting->threads;
         t->bench.senders = setting->senders;
         t->bench.work = bench_turns(work_ns);
-        t->bench.interval = (uint64_t)(setting->interval_us * 1000.0 * bench_time.ticks_per_ns);
+        t->bench.held = bench_turns(setting->held_ns);
         t->bench.burst = setting->burst;
+        t->bench.gaps = p->gaps;
+        t->bench.gap = i * (BENCH_GAPS / setting->threads + 1) + 97 * p->tried; /* no two begin at the same place */
         t->bench.histogram = &e->histograms[i];
         t->loop = subject->loops[w->loop];
         t->cpu = w->how & ONE_CPU ? placement_cpu(0) : placement_cpu(i);
@@ -107,17 +144,19 @@ static bool measure_slice(engine *e, const plan *p, uint32_t which, bench_result
         const bench_thread *t = &s->threads[i].bench;
         ops += t->ops;
         retries += t->retries;
-        if (w->loop == BENCH_CHANNEL_STREAM || w->loop == BENCH_CHANNEL_BURST) {
+        if (w->loop == BENCH_CHANNEL_STREAM || w->loop == BENCH_CHANNEL_BURST || w->loop == BENCH_CHANNEL_OFFERED) {
             if (i < setting->senders)
                 sent += t->sum;
             else
                 received += t->sum;
         }
         if (!(w->how & RECEIVER_ONLY) || i >= setting->senders) cpu_ns += s->threads[i].cpu_ns;
-        if (!w->pairs || i >= setting->senders) {
-            each[counted] = t->ops;
-            result->per_thread[counted++] +=
-                t->ops; /* also of a round that is dropped: fairness does not depend on it */
+        bool sends = i < setting->senders;
+        if (w->how & SENDERS_SHARE ? sends : !(w->how & PAIRS) || !sends) {
+            each[counted] = sends ? t->retries : t->ops;
+            /* Also of a round that is dropped: fairness does not depend on it. */
+            result->per_thread[counted] += each[counted];
+            counted++;
         }
         if (i > 0) bench_histogram_merge(h, &e->histograms[i]);
     }
@@ -128,15 +167,16 @@ static bool measure_slice(engine *e, const plan *p, uint32_t which, bench_result
     if (ops == 0) ops = 1; /* nobody got through: as good as one */
     result->threads = counted;
     if (latency) *latency = *h;
-    double share = w->how & HALVE ? 2 : 1;
     double values[BENCH_METRICS];
     values[BENCH_RATE] = (double)ops / s->seconds / 1e6;
     values[BENCH_NS] = s->seconds * 1e9 / (double)ops;
     values[BENCH_TICKS] = values[BENCH_NS] * bench_time.ticks_per_ns;
-    values[BENCH_P50] = to_ns(bench_histogram_quantile(h, 0.5)) / share - setting->work_ns;
-    values[BENCH_P99] = to_ns(bench_histogram_quantile(h, 0.99)) / share - setting->work_ns;
-    values[BENCH_P999] = to_ns(bench_histogram_quantile(h, 0.999)) / share - setting->work_ns;
-    values[BENCH_WORST] = to_ns((double)h->max) / share - setting->work_ns;
+    values[BENCH_MEAN] = shown_ns(p, h->count ? (double)h->sum / (double)h->count : 0);
+    values[BENCH_P50] = shown_ns(p, bench_histogram_quantile(h, 0.5));
+    values[BENCH_P90] = shown_ns(p, bench_histogram_quantile(h, 0.9));
+    values[BENCH_P99] = shown_ns(p, bench_histogram_quantile(h, 0.99));
+    values[BENCH_P999] = shown_ns(p, bench_histogram_quantile(h, 0.999));
+    values[BENCH_WORST] = shown_ns(p, (double)h->max);
     values[BENCH_JAIN] = bench_jain(each, counted);
     values[BENCH_RETRIES] = (double)retries / (double)ops;
     values[BENCH_CPU] = cpu_ns / (double)ops;
@@ -172,7 +212,7 @@ static uint32_t choose_rounds(const engine *e, const plan *p)
 
 static bool has_latency(const workload *w)
 {
-    return (w->metrics & (BIT(BENCH_P50) | BIT(BENCH_P99))) != 0;
+    return (w->metrics & (BIT(BENCH_MEAN) | BIT(BENCH_P50) | BIT(BENCH_P99))) != 0;
 }
 
 /* Takes the last sample of every metric back. */
@@ -190,6 +230,7 @@ static bool plan_start(engine *e, plan *p, bench_run *run)
     p->rounds = choose_rounds(e, p);
     p->tries = e->options->total > 0 ? p->rounds : 2 * p->rounds; /* a limited time is not spent on more rounds */
     p->run = run;
+    plan_gaps(p);
     p->latencies = bench_alloc(p->subjects * sizeof *p->latencies);
     p->latest = bench_alloc(p->subjects * sizeof *p->latest);
     snprintf(run->workload, sizeof run->workload, "%s", w->name);
@@ -226,6 +267,7 @@ static bool plan_round(engine *e, plan *p)
 {
     bench_run *run = p->run;
     bool latency = has_latency(p->workload), good = true;
+    bench_pace_sleeps_from_ns = pace_sleeps_from(p);
     double before = placement_line_ns();
     host_load_t load_before = placement_load();
     for (uint32_t i = 0; good && i < p->subjects && !interrupted(e); i++) {
@@ -238,8 +280,9 @@ static bool plan_round(engine *e, plan *p)
     double others = placement_others(&load_before, &load_after);
     bool whole = good && !interrupted(e);
     bool moved = before > 0 && (after > 1.5 * before || before > 1.5 * after); /* the CPUs are not where they were */
+    bool disturbed = others > BENCH_OTHERS_LIMIT && e->options->neighbours == 0;
     bool last_chance = p->rounds - run->rounds >= p->tries - p->tried;
-    if (whole && ((!moved && others <= BENCH_OTHERS_LIMIT) || last_chance)) {
+    if (whole && ((!moved && !disturbed) || last_chance)) {
         run->line_ns[run->lines++] = before;
         run->line_ns[run->lines++] = after;
         run->others[run->rounds++] = others;
@@ -257,13 +300,11 @@ static void plan_end(plan *p)
     bench_run *run = p->run;
     for (uint32_t i = 0; has_latency(p->workload) && i < run->results; i++) {
         bench_result *result = &run->result[i];
-        double share = p->workload->how & HALVE ? 2 : 1;
         result->latency_count = p->latencies[i].count;
-        result->latency_max = to_ns((double)p->latencies[i].max) / share - p->setting.work_ns;
+        result->latency_max = shown_ns(p, (double)p->latencies[i].max);
         for (size_t k = 0; k < sizeof quantile_shares / sizeof *quantile_shares; k++) {
             result->quantile[k][0] = quantile_shares[k];
-            result->quantile[k][1] =
-                to_ns(bench_histogram_quantile(&p->latencies[i], quantile_shares[k])) / share - p->setting.work_ns;
+            result->quantile[k][1] = shown_ns(p, bench_histogram_quantile(&p->latencies[i], quantile_shares[k]));
         }
         result->quantiles = sizeof quantile_shares / sizeof *quantile_shares;
     }
@@ -319,6 +360,10 @@ static void describe(bench_report *report, const bench_options *options)
     report->hypervisor = host.hypervisor;
     snprintf(report->clock, sizeof report->clock, "%s", bench_time.tsc ? "tsc" : "clock_gettime");
     snprintf(report->pin, sizeof report->pin, "%s", options->pin ? options->pin : "spread");
+    if (options->neighbours && options->neighbours_cpu >= 0)
+        snprintf(report->neighbours, sizeof report->neighbours, "%u@%d", options->neighbours, options->neighbours_cpu);
+    else if (options->neighbours)
+        snprintf(report->neighbours, sizeof report->neighbours, "%u", options->neighbours);
     report->cpus = cc_costs()->cpus;
     report->clock_ghz = bench_time.ticks_per_ns;
     report->clock_overhead_ns = bench_time.overhead_ns;
@@ -335,7 +380,7 @@ static void describe(bench_report *report, const bench_options *options)
 
 bool bench_measure(bench_report *report, const bench_options *options, char *error, size_t error_size)
 {
-    enum { PLANS = 128, THREADS = 1024 };
+    enum { PLANS = 1024 };
     engine e = { .options = options, .report = report, .error = error, .error_size = error_size };
     bool good = true;
     memset(report, 0, sizeof *report);
@@ -347,13 +392,14 @@ bool bench_measure(bench_report *report, const bench_options *options, char *err
                  options->pin);
         return false;
     }
-    bench_pace_spins = cc_costs()->cpus > 1 && (placement_cpus() == 0 || placement_cpu(0) != placement_cpu(1));
+    if (!placement_neighbours_start(options->neighbours, options->neighbours_cpu, error, error_size)) return false;
     plan *plans = calloc(PLANS, sizeof *plans);
     uint32_t count = plans ? plan_all(plans, PLANS, options) : 0;
     if (count == 0) {
         snprintf(error, error_size,
                  plans ? "nothing to measure: no implementation fits these options" : "out of memory");
         free(plans);
+        placement_neighbours_stop();
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -369,10 +415,13 @@ bool bench_measure(bench_report *report, const bench_options *options, char *err
     for (uint32_t i = 0; i < count; i++)
         e.seconds_planned += plans[i].subjects * choose_rounds(&e, &plans[i]) * choose_slice(&e, &plans[i]);
     for (uint32_t i = 0, n; good && report->run && i < count && !interrupted(&e); i += n) {
-        for (n = 1; i + n < count && plans[i + n].workload == plans[i].workload;) n++;
+        n = 1;
+        if (!(plans[i].workload->how & MAP))
+            while (i + n < count && plans[i + n].workload == plans[i].workload) n++;
         good = run_plans(&e, &plans[i], n);
     }
     report->interrupted = interrupted(&e);
+    placement_neighbours_stop();
     if (!e.stuck) {
         free(e.histograms);
         free(e.slice->threads);

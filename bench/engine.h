@@ -15,8 +15,8 @@
 
 /* ---- time.c ---- */
 
-/* Whether bench_pace() may spin, because another CPU does the work meanwhile. */
-extern bool bench_pace_spins;
+/* bench_pace() sleeps where it has to wait for longer than this, and spins for less. */
+extern uint64_t bench_pace_sleeps_from_ns;
 
 /* ---- placement.c ---- */
 
@@ -31,6 +31,11 @@ double placement_line_ns(void);
 /* What these CPUs did so far, and the share of them that others took between two looks. */
 host_load_t placement_load(void);
 double placement_others(const host_load_t *before, const host_load_t *after);
+
+/* Starts processes that do nothing but count, pinned: `count` on each usable CPU, or on the one that is given (-1: each). They
+ * end with this process, however that ends. False: it cannot be done, and error[] says why. */
+bool placement_neighbours_start(uint32_t count, int cpu, char *error, size_t error_size);
+void placement_neighbours_stop(void);
 
 /* ---- slice.c ---- */
 
@@ -63,24 +68,39 @@ bool slice_run(slice *s, uint32_t count, double seconds, bool (*interrupted)(voi
 
 #define BIT(n) (UINT32_C(1) << (n))
 
+/* How a workload is run and read. */
 enum {
-    HALVE = 1,
-    ONE_CPU = 2,
-    RECEIVER_ONLY = 4
-}; /* a round trip is two ways; all threads on one CPU; whose CPU time */
+    HALVE = 1,            /* what was measured is a round trip, and two ways make one */
+    BEYOND_WORK = 2,      /* what was measured contains work_ns, and is shown without it */
+    ONE_CPU = 4,          /* all threads are on one CPU */
+    RECEIVER_ONLY = 8,    /* the CPU time is that of the receivers */
+    SENDERS_SHARE = 16,   /* Jain's index is of what the senders got rid of */
+    RANDOM_GAPS = 32,     /* gaps are exponentially distributed */
+    OUTSIDE_AS_HELD = 64, /* outside a lock as long as inside */
+    SLEEPS_BETWEEN = 128, /* a sender sleeps until its next message is due */
+    PAIRS = 256,          /* half of the threads send */
+    ONLY_IN_FULL = 512,   /* it takes long, and runs only where it is named in full */
+    MAP = 1024            /* many settings: each is measured to its end before the next */
+};
+
+#define VALUES(...)                                             \
+    {                                                           \
+        sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t), \
+        {                                                       \
+            __VA_ARGS__                                         \
+        }                                                       \
+    }
 
 typedef struct workload {
     const char *name, *title;
     uint32_t family, loop, primary, metrics, how;
-    uint32_t without;    /* flags of subjects that do not fit */
-    uint32_t threads[6]; /* ends with 0 */
-    uint32_t quick[4];   /* the same, for a quick run */
-    uint32_t outside_ns, work_ns, burst;
-    uint32_t intervals[4]; /* us; ends with 0 */
-    bool pairs;            /* half of the threads send */
-    double slice;          /* seconds, where it takes longer than usual: it runs only where it is named in full */
-    uint32_t rounds;       /* then, too; 0: the usual number */
-    const char *only;      /* and who competes, with commas; NULL: all */
+    uint32_t with, without; /* flags that a subject must have, and must not have */
+    /* Its settings are all combinations of these; `open`: those that options may replace. */
+    bench_values by[BENCH_DIMENSIONS], quick[BENCH_DIMENSIONS];
+    uint32_t open;
+    double slice;                  /* seconds; 0: the usual time */
+    uint32_t rounds;               /* 0: the usual number */
+    const char *only, *only_quick; /* who competes, with commas; NULL: all */
 } workload;
 
 /* A workload with its parameters fixed, and who competes in it. */
@@ -97,6 +117,7 @@ typedef struct plan {
     uint32_t rounds, tries, tried; /* how many are to count; how many may run, and have run */
     bench_run *run;
     bench_histogram *latencies, *latest; /* of the rounds that count, and of the latest one */
+    uint32_t gaps[BENCH_GAPS];
 } plan;
 
 /* All runs that the options ask for. */

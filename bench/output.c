@@ -14,8 +14,8 @@ typedef struct parameter {
 #define PARAMETER(name) { #name, offsetof(bench_setting, name) }
 /* clang-format on */
 static const parameter parameters[] = {
-    PARAMETER(threads),     PARAMETER(senders),  PARAMETER(outside_ns),   PARAMETER(work_ns),
-    PARAMETER(interval_us), PARAMETER(capacity), PARAMETER(message_size), PARAMETER(burst),
+    PARAMETER(threads),     PARAMETER(senders),  PARAMETER(held_ns),      PARAMETER(outside_ns), PARAMETER(work_ns),
+    PARAMETER(interval_ns), PARAMETER(capacity), PARAMETER(message_size), PARAMETER(burst),
 };
 enum { PARAMETERS = sizeof parameters / sizeof *parameters };
 
@@ -131,6 +131,7 @@ void bench_json_write(json_writer_t *w, const char *key, const bench_report *rep
     json_number(w, "pause_ns", report->pause_ns);
     json_number(w, "yield_ns", report->yield_ns);
     json_string(w, "pin", report->pin);
+    json_string(w, "neighbours", report->neighbours[0] ? report->neighbours : NULL);
     json_close(w);
     json_open(w, "peers", '[');
     for (uint32_t i = 0; i < report->peers; i++) {
@@ -246,6 +247,7 @@ bool bench_json_read(const char *path, bench_report *report, char *error, size_t
         read_text(root, "machine.compiler", report->compiler, sizeof report->compiler);
         read_text(root, "machine.clock", report->clock, sizeof report->clock);
         read_text(root, "machine.pin", report->pin, sizeof report->pin);
+        read_text(root, "machine.neighbours", report->neighbours, sizeof report->neighbours);
         report->cpus = read_count(root, "machine.cpus");
         report->hypervisor = json_get_bool(root, "machine.hypervisor", false);
         report->interrupted = json_get_bool(root, "interrupted", false);

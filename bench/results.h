@@ -10,7 +10,9 @@ enum {
     BENCH_RATE,  /* M/s, all threads together */
     BENCH_NS,    /* ns per operation (one thread's time) */
     BENCH_TICKS, /* TSC ticks per operation */
+    BENCH_MEAN,
     BENCH_P50,
+    BENCH_P90,
     BENCH_P99,
     BENCH_P999,
     BENCH_WORST,   /* ns */
@@ -51,7 +53,7 @@ typedef struct bench_result {
 } bench_result;
 
 typedef struct bench_run {
-    char workload[32], title[96];
+    char workload[32], title[128];
     uint32_t family;
     bench_setting setting;
     uint32_t primary;
@@ -69,6 +71,7 @@ typedef struct bench_run {
 typedef struct bench_report {
     char version[32], date[32], command[256];
     char cpu[128], system[192], libc[48], compiler[96], clock[24], pin[32];
+    char neighbours[24]; /* as the option has it: "1" or "1@0"; "": none */
     uint32_t cpus;
     bool hypervisor, interrupted;
     double clock_ghz, clock_overhead_ns, clock_step_ns, pause_ns, yield_ns, histogram_error;
@@ -83,20 +86,50 @@ typedef struct bench_report {
 
 /* Median and quartiles (linear between the two nearest); sorts a copy. All zero if n is 0. */
 bench_spread bench_spread_of(const double *values, uint32_t n);
+/* The samples of `a` by those of `b`, round by round. */
+bench_spread bench_ratio(const bench_samples *a, const bench_samples *b);
 double bench_jain(const uint64_t *values, uint32_t n);
+
+/* How one result stands to the best of the other libraries in one metric. */
+typedef struct bench_verdict {
+    int32_t best;       /* index of that one; -1: there is none, or no such metric */
+    bench_spread times; /* how many times as good as that one: above 1 is better */
+    int32_t lead;       /* 1: better, -1: worse, by more than the noise and than is tolerated; 0: as good */
+} bench_verdict;
+bench_verdict bench_judge(const bench_run *run, uint32_t ours, uint32_t metric);
 
 /* Fills medians, ratios, baseline and winner of a run from its samples. */
 void bench_run_conclude(bench_run *run);
 
+/* In what the settings of a workload differ. A shape is how many threads send and how many receive. */
+enum {
+    BENCH_BY_THREADS,
+    BENCH_BY_SHAPE,
+    BENCH_BY_HELD,
+    BENCH_BY_OUTSIDE,
+    BENCH_BY_INTERVAL,
+    BENCH_BY_BURST,
+    BENCH_BY_WORK,
+    BENCH_DIMENSIONS
+};
+typedef struct bench_values {
+    uint32_t count, at[16];
+} bench_values;
+#define BENCH_SHAPE(senders, receivers) ((uint32_t)(senders) << 16 | (uint32_t)(receivers))
+#define BENCH_SHAPE_SENDERS(shape)      ((shape) >> 16)
+#define BENCH_SHAPE_RECEIVERS(shape)    ((shape)&UINT32_C(0xffff))
+
 typedef struct bench_options {
     const char
         *workloads; /* beginnings of names, with commas; NULL: all. A long one runs only if it is named in full */
-    uint32_t threads[16], thread_counts; /* 0: each workload's own */
+    bench_values values[BENCH_DIMENSIONS]; /* none: each workload's own */
     double slice;     /* seconds of one slice, at least (see doc/benchmarks.md); 0: each workload's own */
     double total;     /* seconds for everything, 0: no limit; shortens the slices */
     uint32_t repeats; /* 0: each workload's own */
     uint32_t capacity, message_size; /* 0: 1024 and 8 */
     const char *pin;                 /* "spread" (thread i on usable CPU i mod n), "none", or a list of CPUs */
+    uint32_t neighbours;             /* processes that only count, on each usable CPU or on neighbours_cpu */
+    int neighbours_cpu;              /* -1: on each */
     const char *only;                /* beginnings of names, with commas; NULL: each workload's own */
     bool quick;                      /* fewer thread counts */
     bool self_test;                  /* the first implementation of each workload, twice, and no other */
@@ -110,6 +143,8 @@ typedef struct bench_options {
 
 /* The i-th workload's name; NULL past the last. */
 const char *bench_workload_name(uint32_t i);
+/* Whether it is a map: many settings of one question. */
+bool bench_is_map(const char *workload);
 /* Whether one of the names, separated by commas, begins the text, or is the text in full. */
 bool bench_named(const char *names, const char *text, bool in_full);
 

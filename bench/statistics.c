@@ -10,7 +10,9 @@ const bench_metric bench_metrics[BENCH_METRICS] = {
     [BENCH_RATE] = { "rate", "M/s", "M/s", true },
     [BENCH_NS] = { "ns", "ns", "ns each", false },
     [BENCH_TICKS] = { "ticks", "ticks", "ticks each", false },
+    [BENCH_MEAN] = { "mean", "ns", "mean ns", false },
     [BENCH_P50] = { "p50", "ns", "p50 ns", false },
+    [BENCH_P90] = { "p90", "ns", "p90 ns", false },
     [BENCH_P99] = { "p99", "ns", "p99 ns", false },
     [BENCH_P999] = { "p999", "ns", "p999 ns", false },
     [BENCH_WORST] = { "worst", "ns", "worst", false },
@@ -23,6 +25,7 @@ void bench_histogram_merge(bench_histogram *into, const bench_histogram *from)
 {
     for (size_t i = 0; i < BENCH_HISTOGRAM_BUCKETS; i++) into->buckets[i] += from->buckets[i];
     into->count += from->count;
+    into->sum += from->sum;
     if (from->max > into->max) into->max = from->max;
 }
 
@@ -78,8 +81,7 @@ double bench_jain(const uint64_t *values, uint32_t n)
     return squares > 0 ? sum * sum / (n * squares) : 0;
 }
 
-/* The samples of `a` by those of `b`, round by round. */
-static bench_spread ratio_of(const bench_samples *a, const bench_samples *b)
+bench_spread bench_ratio(const bench_samples *a, const bench_samples *b)
 {
     double ratios[BENCH_ROUNDS];
     uint32_t n = 0;
@@ -106,7 +108,7 @@ void bench_run_conclude(bench_run *run)
             samples->value = bench_spread_of(samples->values, samples->count);
             samples->has_ratio = run->baseline >= 0 && (int32_t)i != run->baseline && samples->count > 0 &&
                                  run->result[run->baseline].metrics[m].count > 0;
-            if (samples->has_ratio) samples->ratio = ratio_of(samples, &run->result[run->baseline].metrics[m]);
+            if (samples->has_ratio) samples->ratio = bench_ratio(samples, &run->result[run->baseline].metrics[m]);
         }
         const bench_samples *primary = &result->metrics[run->primary];
         if (primary->count == 0) continue;
@@ -122,6 +124,43 @@ void bench_run_conclude(bench_run *run)
             second = (int32_t)i;
     }
     if (best < 0 || second < 0) return;
-    bench_spread lead = ratio_of(&run->result[best].metrics[run->primary], &run->result[second].metrics[run->primary]);
+    bench_spread lead =
+        bench_ratio(&run->result[best].metrics[run->primary], &run->result[second].metrics[run->primary]);
     if (higher ? lead.q1 > 1 : lead.q3 < 1) run->winner = best;
+}
+
+/* Whether a result is good enough otherwise for its CPU time to count: what carries less or lets some starve is cheap. */
+static bool is_fair_rival(const bench_result *rival, const bench_result *ours)
+{
+    const bench_samples *rate = &rival->metrics[BENCH_RATE], *our_rate = &ours->metrics[BENCH_RATE];
+    const bench_samples *jain = &rival->metrics[BENCH_JAIN], *our_jain = &ours->metrics[BENCH_JAIN];
+    if (rate->count && our_rate->count && rate->value.median < 0.95 * our_rate->value.median) return false;
+    return !jain->count || !our_jain->count || jain->value.median > our_jain->value.median - 0.1;
+}
+
+bench_verdict bench_judge(const bench_run *run, uint32_t ours, uint32_t metric)
+{
+    bench_verdict verdict = { -1, { 0, 0, 0 }, 0 };
+    const bool higher = bench_metrics[metric].higher;
+    const bench_samples *own = &run->result[ours].metrics[metric];
+    for (uint32_t i = 0; i < run->results && own->count > 0; i++) {
+        const bench_samples *other = &run->result[i].metrics[metric];
+        if (other->count == 0 || (run->result[i].flags & BENCH_OURS)) continue;
+        if (metric == BENCH_CPU && !is_fair_rival(&run->result[i], &run->result[ours])) continue;
+        const bench_samples *best = verdict.best < 0 ? NULL : &run->result[verdict.best].metrics[metric];
+        if (!best || (other->value.median > best->value.median) == higher) verdict.best = (int32_t)i;
+    }
+    if (verdict.best < 0) return verdict;
+    const bench_samples *best = &run->result[verdict.best].metrics[metric];
+    verdict.times = higher ? bench_ratio(own, best) : bench_ratio(best, own);
+    if (metric == BENCH_JAIN) { /* an index, not a quantity: a share that is even enough is as good as any */
+        double wanted = best->value.median - 0.05 < 0.9 ? best->value.median - 0.05 : 0.9;
+        verdict.lead = own->value.q3 < wanted ? -1 : 0;
+        return verdict;
+    }
+    /* Worse by a twentieth is tolerated, and a quarter of CPU time: it buys what the other metrics show. */
+    double tolerated = metric == BENCH_CPU ? 1 / 1.25 : 0.95;
+    if (verdict.times.median < tolerated && verdict.times.q3 < 1) verdict.lead = -1;
+    if (verdict.times.median > 1.05 && verdict.times.q1 > 1) verdict.lead = 1;
+    return verdict;
 }

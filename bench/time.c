@@ -82,18 +82,17 @@ uint32_t bench_turns(double ns)
     return ns <= 0 ? 0 : turns < 1 ? 1 : (uint32_t)turns;
 }
 
-bool bench_pace_spins;
+uint64_t bench_pace_sleeps_from_ns;
 
-uint64_t bench_pace(uint64_t due)
+uint64_t bench_pace(uint64_t *due)
 {
-    uint64_t now;
-    while ((now = bench_ticks()) < due) {
-        if (bench_pace_spins) {
-            cc_pause();
-        } else {
-            uint64_t ns = (uint64_t)((double)(due - now) / bench_time.ticks_per_ns);
-            nanosleep(&(struct timespec){ .tv_nsec = (long)(ns < 999999999 ? ns : 999999999) }, NULL);
-        }
+    uint64_t now = bench_ticks();
+    double wait_ns = now < *due ? (double)(*due - now) / bench_time.ticks_per_ns : 0;
+    if (wait_ns > (double)bench_pace_sleeps_from_ns) {
+        host_sleep((uint64_t)wait_ns);
+        return *due = bench_ticks();
     }
-    return (double)(now - due) > 1e6 * bench_time.ticks_per_ns ? now : due;
+    while ((now = bench_ticks()) < *due) cc_pause();
+    if ((double)(now - *due) > 1e6 * bench_time.ticks_per_ns) *due = now;
+    return *due;
 }

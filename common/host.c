@@ -3,6 +3,7 @@
 
 #include <concede/concede.h>
 
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 #if defined(__linux__)
 #include <sched.h>
+#include <sys/prctl.h>
 #endif
 #if defined(__GLIBC__)
 #include <gnu/libc-version.h>
@@ -127,6 +129,15 @@ void host_pin(int cpu)
 #else
     (void)cpu;
 #endif
+}
+
+void host_sleep(uint64_t ns)
+{
+    struct timespec time = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+#if defined(__linux__)
+    prctl(PR_SET_TIMERSLACK, 1UL);
+#endif
+    while (nanosleep(&time, &time) != 0 && errno == EINTR) {}
 }
 
 static double seconds_of(const struct timespec *t)

@@ -27,6 +27,9 @@ int host_cpus_online(void);
 /* Pins the calling thread; a negative number leaves it alone, and where the system refuses, the system chooses. */
 void host_pin(int cpu);
 
+/* Sleeps for so many ns, as exactly as the system can: Linux otherwise adds up to 50 us of its own accord. */
+void host_sleep(uint64_t ns);
+
 /* CPU time in ns that the calling thread has used; NAN if the system does not say. */
 double host_thread_cpu_ns(void);
 /* CPU time in seconds that the process has used; 0 for one that is gone, or if the system does not say. */

@@ -1,4 +1,5 @@
-/* loops/channel.h: messages from senders to receivers: there and back, as many as possible, in bursts, at intervals.
+/* loops/channel.h: messages from senders to receivers: there and back, as many as possible, in bursts, at intervals,
+ * and offered at a rate.
  *
  * Before including it, define
  *   SUBJECT  NAME  USES  FLAGS             identifier, strings and BENCH_ flags of the subject

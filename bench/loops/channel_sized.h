@@ -166,13 +166,15 @@ static void BENCH_NAME(SIZED, paced)(bench_thread *t)
     BENCH_NAME(SIZED, object) *object = (BENCH_NAME(SIZED, object) *)t->object;
     CHANNEL *c = &object->there;
     uint64_t ops = 0;
+    uint32_t gap = 0;
     MESSAGE m;
     memset(&m, 0, sizeof m);
     if (t->index == 0) {
         uint64_t due = bench_ticks();
         SEND_LOCAL(c)
         do {
-            due = bench_pace(due + t->interval);
+            due += bench_gap(t, gap++);
+            bench_pace(&due);
             m.value = bench_stopped(t) ? 0 : bench_ticks();
             SEND(c, m);
         } while (m.value != 0);
@@ -190,6 +192,50 @@ static void BENCH_NAME(SIZED, paced)(bench_thread *t)
 }
 #endif
 
+#if !defined(PINGPONG_ONLY) && !defined(ONE_SLOT) && !defined(STREAM_AS_BURST)
+/* Senders that offer messages at a rate, or as fast as it goes; receivers that measure how late each one is, and work on it. */
+static void BENCH_NAME(SIZED, offered)(bench_thread *t)
+{
+    BENCH_NAME(SIZED, object) *object = (BENCH_NAME(SIZED, object) *)t->object;
+    CHANNEL *c = &object->there;
+    uint64_t ops = 0, sum = 0;
+    MESSAGE m;
+    memset(&m, 0, sizeof m);
+    if (t->index < t->senders) {
+        {
+            uint64_t due = bench_ticks();
+            uint32_t gap = 0;
+            SEND_LOCAL(c)
+            while (!bench_stopped(t)) {
+                uint32_t next = bench_gap(t, gap++);
+                due += next;
+                m.value = next ? bench_pace(&due) : bench_ticks();
+                for (uint32_t i = 0; i < t->burst; i++) {
+                    sum += m.value;
+                    ops++;
+                    SEND(c, m);
+                }
+            }
+        }
+        BENCH_NAME(SIZED, finish)(t, ops, sum);
+    } else {
+        uint32_t work = t->work;
+        RECEIVE_LOCAL(c)
+        for (;;) {
+            RECEIVE(c, m);
+            if (CC_UNLIKELY_(m.value == 0)) break;
+            uint64_t now = bench_ticks();
+            bench_histogram_add(t->histogram, now > m.value ? now - m.value : 0);
+            sum += m.value;
+            ops++;
+            bench_work(work);
+        }
+        t->ops = ops;
+        t->sum = sum;
+    }
+}
+#endif
+
 static const bench_subject SIZED = {
     BENCH_CHANNEL,
     FLAGS,
@@ -198,15 +244,17 @@ static const bench_subject SIZED = {
     BENCH_NAME(SIZED, create),
     BENCH_NAME(SIZED, destroy),
 #if defined(PINGPONG_ONLY)
-    { BENCH_NAME(SIZED, pingpong), NULL, NULL, NULL },
+    { BENCH_NAME(SIZED, pingpong), NULL, NULL, NULL, NULL },
 #elif defined(ONE_SLOT)
-    { BENCH_NAME(SIZED, pingpong), NULL, NULL, BENCH_NAME(SIZED, paced) },
+    { BENCH_NAME(SIZED, pingpong), NULL, NULL, BENCH_NAME(SIZED, paced), NULL },
 #elif defined(STREAM_AS_BURST)
-    { NULL, NULL, BENCH_NAME(SIZED, stream), NULL },
+    { NULL, NULL, BENCH_NAME(SIZED, stream), NULL, NULL },
 #elif defined(SEND_MANY)
-    { BENCH_NAME(SIZED, pingpong), BENCH_NAME(SIZED, stream), BENCH_NAME(SIZED, burst), BENCH_NAME(SIZED, paced) },
+    { BENCH_NAME(SIZED, pingpong), BENCH_NAME(SIZED, stream), BENCH_NAME(SIZED, burst), BENCH_NAME(SIZED, paced),
+      BENCH_NAME(SIZED, offered) },
 #else
-    { BENCH_NAME(SIZED, pingpong), BENCH_NAME(SIZED, stream), NULL, BENCH_NAME(SIZED, paced) },
+    { BENCH_NAME(SIZED, pingpong), BENCH_NAME(SIZED, stream), NULL, BENCH_NAME(SIZED, paced),
+      BENCH_NAME(SIZED, offered) },
 #endif
 };
 

@@ -1,4 +1,4 @@
-/* loops/lock.h: threads take a lock, increment a counter, release it, and work elsewhere for a while.
+/* loops/lock.h: threads take a lock, increment a counter, hold it for a while, release it, and work elsewhere for a while.
  *
  * Before including it, define
  *   SUBJECT  NAME  USES  FLAGS             identifier, strings and BENCH_ flags of the subject
@@ -23,6 +23,8 @@
 typedef struct BENCH_NAME(SUBJECT, object) {
     LOCK lock;
     uint64_t counter;
+    uint64_t released_at; /* for the hand-off: when, and by which thread, counted from 1 */
+    uint32_t released_by;
 } BENCH_NAME(SUBJECT, object);
 
 static void *BENCH_NAME(SUBJECT, create)(const bench_setting *setting)
@@ -60,7 +62,7 @@ static void BENCH_NAME(SUBJECT, rate)(bench_thread *t)
 static void BENCH_NAME(SUBJECT, latency)(bench_thread *t)
 {
     BENCH_NAME(SUBJECT, object) *object = (BENCH_NAME(SUBJECT, object) *)t->object;
-    uint32_t work = t->work;
+    uint32_t held = t->held, gap = 0;
     uint64_t ops = 0;
     LOCK_LOCAL
     while (!bench_stopped(t)) {
@@ -68,10 +70,35 @@ static void BENCH_NAME(SUBJECT, latency)(bench_thread *t)
         ACQUIRE(&object->lock);
         uint64_t after = bench_ticks();
         object->counter++;
+        bench_work(held);
         RELEASE(&object->lock);
         ops++;
         bench_histogram_add(t->histogram, after - before);
-        bench_work(work);
+        bench_work(bench_gap(t, gap++));
+    }
+    t->ops = ops;
+}
+
+/* From a release to the acquire of another thread that was waiting by then. */
+static void BENCH_NAME(SUBJECT, handoff)(bench_thread *t)
+{
+    BENCH_NAME(SUBJECT, object) *object = (BENCH_NAME(SUBJECT, object) *)t->object;
+    uint32_t held = t->held, gap = 0;
+    uint64_t ops = 0;
+    LOCK_LOCAL
+    while (!bench_stopped(t)) {
+        uint64_t before = bench_ticks();
+        ACQUIRE(&object->lock);
+        uint64_t after = bench_ticks(), released_at = object->released_at;
+        bool handed_over = object->released_by != t->index + 1 && before < released_at;
+        object->counter++;
+        bench_work(held);
+        object->released_by = t->index + 1;
+        object->released_at = bench_ticks();
+        RELEASE(&object->lock);
+        ops++;
+        if (handed_over) bench_histogram_add(t->histogram, after > released_at ? after - released_at : 0);
+        bench_work(bench_gap(t, gap++));
     }
     t->ops = ops;
 }
@@ -83,7 +110,7 @@ static const bench_subject SUBJECT = {
     USES,
     BENCH_NAME(SUBJECT, create),
     BENCH_NAME(SUBJECT, destroy),
-    { BENCH_NAME(SUBJECT, rate), BENCH_NAME(SUBJECT, latency), NULL, NULL },
+    { BENCH_NAME(SUBJECT, rate), BENCH_NAME(SUBJECT, latency), BENCH_NAME(SUBJECT, handoff), NULL, NULL },
 };
 
 #undef SUBJECT

@@ -6,6 +6,7 @@
  *   POST_INIT(b)  POST_DESTROY(b)          optional
  *   POST(b, n)                             posts n, which is one more than before, and wakes who waits for it
  *   AWAIT(b, n)                            returns when n, or a later number, is posted
+ *   AWAIT_FOR(b, n, ns)                    optional: the same, but no longer than so many ns
  * Two boxes, each on lines of its own. No include guard: once for each subject. */
 #include "../bench.h"
 #include <stdlib.h>
@@ -96,7 +97,8 @@ static void BENCH_NAME(SUBJECT, paced)(bench_thread *t)
     if (t->index == 0) {
         uint64_t due = bench_ticks();
         for (bool stop = false; !stop;) {
-            due = bench_pace(due + t->interval);
+            due += bench_gap(t, n);
+            bench_pace(&due);
             n++;
             stop = bench_stopped(t);
             if (CC_UNLIKELY_(stop)) cc_store_relaxed(&object->last, n);
@@ -114,6 +116,23 @@ static void BENCH_NAME(SUBJECT, paced)(bench_thread *t)
     }
 }
 
+#if defined(AWAIT_FOR)
+/* Nobody posts: how long after its time a wait returns. */
+static void BENCH_NAME(SUBJECT, timeout)(bench_thread *t)
+{
+    BENCH_NAME(SUBJECT, object) *object = (BENCH_NAME(SUBJECT, object) *)t->object;
+    uint64_t limit = bench_gap(t, 0), ns = (uint64_t)((double)limit / bench_time.ticks_per_ns), ops = 0;
+    while (!bench_stopped(t)) {
+        uint64_t before = bench_ticks();
+        AWAIT_FOR(&object->there, 1, ns);
+        uint64_t took = bench_ticks() - before;
+        bench_histogram_add(t->histogram, took > limit ? took - limit : 0);
+        ops++;
+    }
+    t->ops = ops;
+}
+#endif
+
 static const bench_subject SUBJECT = {
     BENCH_PARK,
     FLAGS,
@@ -121,7 +140,12 @@ static const bench_subject SUBJECT = {
     USES,
     BENCH_NAME(SUBJECT, create),
     BENCH_NAME(SUBJECT, destroy),
-    { BENCH_NAME(SUBJECT, pingpong), BENCH_NAME(SUBJECT, post), BENCH_NAME(SUBJECT, paced), NULL },
+#if defined(AWAIT_FOR)
+    { BENCH_NAME(SUBJECT, pingpong), BENCH_NAME(SUBJECT, post), BENCH_NAME(SUBJECT, paced),
+      BENCH_NAME(SUBJECT, timeout), NULL },
+#else
+    { BENCH_NAME(SUBJECT, pingpong), BENCH_NAME(SUBJECT, post), BENCH_NAME(SUBJECT, paced), NULL, NULL },
+#endif
 };
 
 #undef SUBJECT
@@ -133,3 +157,4 @@ static const bench_subject SUBJECT = {
 #undef POST_DESTROY
 #undef POST
 #undef AWAIT
+#undef AWAIT_FOR

@@ -6,6 +6,7 @@
  *   channel  the typed calls, as a program would use them; both kinds */
 #include "../bench.h"
 #include <concede/channel.h>
+#include <concede/deadline.h>
 #include <concede/event.h>
 #include <concede/lock.h>
 #include <concede/park.h>
@@ -158,6 +159,7 @@ typedef struct parker_box {
     } while (0)
 #define AWAIT(b, n) \
     while (!BENCH_POSTED(cc_load_acquire(&(b)->number), n)) cc_parker_park(&(b)->parker)
+#define AWAIT_FOR(b, n, ns) ((void)(n), (void)cc_parker_park_timeout(&(b)->parker, ns))
 #include "../loops/park.h"
 
 typedef struct event_box {
@@ -178,6 +180,8 @@ static inline void post_event(event_box *b, uint32_t n)
 #define POST_BOX    event_box
 #define POST(b, n)  post_event(b, n)
 #define AWAIT(b, n) CC_EVENT_AWAIT(&(b)->event, BENCH_POSTED(cc_load_acquire(&(b)->number), n))
+#define AWAIT_FOR(b, n, ns) \
+    (void)CC_EVENT_AWAIT_UNTIL(&(b)->event, BENCH_POSTED(cc_load_acquire(&(b)->number), n), cc_deadline_in(ns))
 #include "../loops/park.h"
 
 #define SUBJECT    concede_event
@@ -196,6 +200,58 @@ static inline void post_event(event_box *b, uint32_t n)
         cc_event_wait(&(b)->event, key);                      \
     }
 #include "../loops/park.h"
+
+/* Waits of the other layers that time out, beside the above. A lock that is held, and a channel that stays empty. */
+static void *held_lock_create(const bench_setting *setting)
+{
+    (void)setting;
+    cc_lock_t *lock = bench_alloc(sizeof *lock);
+    cc_lock_acquire(lock);
+    return lock;
+}
+
+static void *empty_channel_create(const bench_setting *setting)
+{
+    (void)setting;
+    cc_channel_options_t options = { 1, 8, CC_CHANNEL_MPMC, CC_SNOOZE_ADAPTIVE };
+    cc_channel_t *channel;
+    return cc_channel_create(&channel, &options) == 0 ? channel : NULL;
+}
+
+static void empty_channel_destroy(void *channel)
+{
+    cc_channel_destroy(channel);
+}
+
+#define TIMEOUT(name, statement)                                                                                 \
+    static void name(bench_thread *t)                                                                            \
+    {                                                                                                            \
+        uint64_t limit = bench_gap(t, 0), ns = (uint64_t)((double)limit / bench_time.ticks_per_ns), message = 0; \
+        for (; !bench_stopped(t); t->ops++) {                                                                    \
+            uint64_t before = bench_ticks();                                                                     \
+            statement;                                                                                           \
+            uint64_t took = bench_ticks() - before;                                                              \
+            bench_histogram_add(t->histogram, took > limit ? took - limit : 0);                                  \
+        }                                                                                                        \
+        (void)message;                                                                                           \
+    }
+TIMEOUT(lock_times_out, (void)cc_lock_acquire_timeout((cc_lock_t *)t->object, ns))
+TIMEOUT(channel_times_out, (void)cc_channel_recv_timeout((cc_channel_t *)t->object, &message, ns))
+
+static const bench_subject concede_lock_timeout = { BENCH_PARK,
+                                                    BENCH_OURS | BENCH_CAN_SLEEP,
+                                                    "concede lock",
+                                                    "cc_lock_acquire_timeout of a lock that is held",
+                                                    held_lock_create,
+                                                    free,
+                                                    { NULL, NULL, NULL, lock_times_out, NULL } };
+static const bench_subject concede_channel_timeout = { BENCH_PARK,
+                                                       BENCH_OURS | BENCH_CAN_SLEEP,
+                                                       "concede channel",
+                                                       "cc_channel_recv_timeout of an empty channel",
+                                                       empty_channel_create,
+                                                       empty_channel_destroy,
+                                                       { NULL, NULL, NULL, channel_times_out, NULL } };
 
 /* ---- channel ------------------------------------------------------------------------------------------------------- */
 
@@ -277,6 +333,8 @@ static const bench_subject *const subjects[] = {
     &concede_parker,
     &concede_event,
     &concede_await,
+    &concede_lock_timeout,
+    &concede_channel_timeout,
     BENCH_SIZES(concede_spsc),
     BENCH_SIZES(concede_single),
     BENCH_SIZES(concede_mpmc),

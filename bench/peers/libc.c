@@ -66,8 +66,26 @@ typedef struct condvar_box {
 
 static void condvar_init(condvar_box *box)
 {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&box->mutex, NULL);
-    pthread_cond_init(&box->changed, NULL);
+    pthread_cond_init(&box->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static void condvar_await_for(condvar_box *box, uint32_t n, uint64_t ns)
+{
+    struct timespec until;
+    int error = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    ns += (uint64_t)until.tv_nsec;
+    until.tv_sec += (time_t)(ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
+    pthread_mutex_lock(&box->mutex);
+    while ((int32_t)(box->number - n) < 0 && error == 0)
+        error = pthread_cond_timedwait(&box->changed, &box->mutex, &until);
+    pthread_mutex_unlock(&box->mutex);
 }
 
 static void condvar_destroy(condvar_box *box)
@@ -78,7 +96,7 @@ static void condvar_destroy(condvar_box *box)
 
 #define SUBJECT         condvar_number
 #define NAME            "mutex+condvar"
-#define USES            "pthread_cond_signal after unlocking; pthread_cond_wait"
+#define USES            "pthread_cond_signal after unlocking; pthread_cond_wait, pthread_cond_timedwait"
 #define FLAGS           BENCH_CAN_SLEEP
 #define POST_BOX        condvar_box
 #define POST_INIT(b)    condvar_init(b)
@@ -96,6 +114,7 @@ static void condvar_destroy(condvar_box *box)
         while (!BENCH_POSTED((b)->number, n)) pthread_cond_wait(&(b)->changed, &(b)->mutex); \
         pthread_mutex_unlock(&(b)->mutex);                                                   \
     } while (0)
+#define AWAIT_FOR(b, n, ns) condvar_await_for(b, n, ns)
 #include "../loops/park.h"
 
 /* ---- channel ------------------------------------------------------------------------------------------------------- */

@@ -1,9 +1,10 @@
 /* peers/plain.c: what people write themselves, without any library.
  *
  *   cas      no backoff; one pause
- *   lock     test-and-test-and-set
+ *   lock     test-and-test-and-set; the textbook's exponential backoff
  *   park     a spin on a word
  *   channel  the floor: one cache line bounced between two CPUs */
+#include "../../examples/backoff_lock.h"
 #include "../bench.h"
 
 /* ---- cas ----------------------------------------------------------------------------------------------------------- */
@@ -32,6 +33,16 @@
     while (cc_exchange_acquire(l, 1)) \
         while (cc_load_relaxed(l)) cc_pause()
 #define RELEASE(l) cc_store_release(l, 0)
+#include "../loops/lock.h"
+
+#define SUBJECT    textbook
+#define NAME       "textbook backoff"
+#define USES       "examples/backoff_lock.h: reads while it is taken, backs off at random after a lost race"
+#define FLAGS      0
+#define LOCK       backoff_lock
+#define LOCK_LOCAL uint32_t random = t->index + 1;
+#define ACQUIRE(l) backoff_lock_acquire(l, &random)
+#define RELEASE(l) backoff_lock_release(l)
 #include "../loops/lock.h"
 
 /* ---- park ---------------------------------------------------------------------------------------------------------- */
@@ -72,6 +83,6 @@ typedef struct line_8 {
 #include "../loops/channel.h"
 
 static const bench_subject *const subjects[] = {
-    &no_backoff, &one_pause, &ttas, &spin_pausing, BENCH_SIZES(bounced_line), NULL,
+    &no_backoff, &one_pause, &ttas, &textbook, &spin_pausing, BENCH_SIZES(bounced_line), NULL,
 };
 const bench_peer bench_peer_plain = { "plain", "", subjects };

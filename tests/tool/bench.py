@@ -40,6 +40,14 @@ def bench(*arguments, code=0, width=100, **more):
     "--repeats 65|not a number from 1 to 64",
     "--capacity 0|not a number from 1",
     "--message-size 9|none of 8, 64, 256",
+    "--held 1x|not a list of times",
+    "--held 2s|not a list of times",
+    "--interval=|not a list of times",
+    "--between 4|not a list of senders:receivers",
+    "--between 1:0|not a list of senders:receivers",
+    "--burst 0|not a list of numbers from 1 to 1024",
+    "--neighbours 0|neither a number from 1 to 64 nor N@CPU",
+    "--neighbours 1@x|neither a number from 1 to 64 nor N@CPU",
     "--only nobody|no implementation's name begins with 'nobody'",
     "--only concede,|no implementation|",
     "--markdown page|none of document, tables, machine",
@@ -154,10 +162,58 @@ def compare_tells_a_change_from_noise():
         more, _ = sample(folder, scaled(10))
         text = bench("--from", before, "--compare", before)[0]
         need(re.search(r"^0 figures changed by more than the noise, [1-9]", text, flags=re.M), text)
-        text = bench("--from", more, "--compare", before, width=200)[0]
+        text = bench("--from", more, "--compare", before, width=200, code=1)[0]  # something got worse
         need("+900.0%" in text and "better" in text and "worse" in text, text[:500])
         other, _ = sample(folder, lambda d: d.update(runs=[r for r in d["runs"] if r["family"] == "cas"]))
         bench("lock", "--from", before, "--compare", other, code=1)
+
+
+@case
+def a_cell_of_a_map_can_be_chosen():
+    data = json.loads(bench("lock.map", "--held", "1us,200ns", "--outside", "5us", "-t", "3", "--only", "concede,pthread_mutex",
+                            "--json", "-", *FAST)[0])
+    got = [(r["parameters"]["held_ns"], r["parameters"]["outside_ns"], r["parameters"]["threads"]) for r in data["runs"]]
+    need(got == [(1000, 5000, 3), (200, 5000, 3)], got)
+    need({"rate", "p50", "p99", "p999", "cpu", "jain"} == set(data["runs"][0]["results"][0]["metrics"]), data["runs"][0])
+    data = json.loads(bench("channel.map", "--between", "1:1,2:1", "--interval", "0", "--burst", "16", "--work", "1us", "--only",
+                            "concede,mutex+condvar", "--json", "-", *FAST)[0])
+    names = [[r["name"] for r in run["results"]] for run in data["runs"]]
+    need(names == [["concede spsc", "concede mpmc", "mutex+condvar"], ["concede mpmc", "mutex+condvar"]], names)
+    need(all(r["parameters"]["burst"] == 16 and r["parameters"]["work_ns"] == 1000 for r in data["runs"]), data["runs"])
+    table = bench("lock.map", "--held", "0,1us,5us", "--outside", "0,1us,10us", "-t", "2", "--only", "concede,pthread_mutex", *FAST,
+                  width=80)[0]
+    need("9 cells: " in table and max(map(len, table.splitlines())) <= 80, table)
+
+
+def children(pid):
+    return {int(p.name) for p in pathlib.Path("/proc").glob("[0-9]*") if parent(p) == pid}
+
+
+def parent(process):
+    try:
+        return int(process.joinpath("stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return None
+
+
+@case(each=["ends", "interrupted", "killed"])
+def neighbours_end_with_the_program(how):
+    process = subprocess.Popen([PROGRAM, "bench", "park.post", "-s", "0.5" if how == "ends" else "5", "-r", "1", "--only", "concede",
+                                "--neighbours", "1@%d" % min(os.sched_getaffinity(0)), "--json", "-"],
+                               text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    found, end = set(), time.time() + 20
+    while not found and time.time() < end:
+        found = children(process.pid)
+    need(len(found) == 1, "no neighbour, or several: %s" % found)
+    if how != "ends":
+        process.send_signal(signal.SIGKILL if how == "killed" else signal.SIGINT)
+    text, errors = process.communicate(timeout=60)
+    need(process.returncode == {"ends": 0, "interrupted": 130, "killed": -9}[how] and errors == "", errors)
+    while any(os.path.exists("/proc/%d" % n) for n in found):
+        need(time.time() < end + 20, "it counts on")
+        time.sleep(0.05)
+    if how == "ends":
+        need(json.loads(text)["machine"]["neighbours"] == "1@%d" % min(os.sched_getaffinity(0)), text)
 
 
 @case

@@ -107,7 +107,7 @@ WORKLOADS = [
         "a message at intervals: lateness, CPU time of the receiver",
         "p50",
         ["p50", "p99", "cpu"],
-        [{"threads": 2, "senders": 1, "interval_us": n, "capacity": 1024, "message_size": 8} for n in (3, 10, 100)],
+        [{"threads": 2, "senders": 1, "interval_ns": n * 1000, "capacity": 1024, "message_size": 8} for n in (3, 10, 100)],
     ),
 ]
 

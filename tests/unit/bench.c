@@ -58,7 +58,7 @@ static void fake_loses(bench_thread *t)
     t->sum = t->index ? 9 : 10;
 }
 static const bench_subject loses = {
-    BENCH_CHANNEL, 0, "loses", "nothing", fake_create, free, { NULL, fake_loses, NULL, NULL }
+    BENCH_CHANNEL, BENCH_CAN_SLEEP, "loses", "nothing", fake_create, free, { NULL, fake_loses, NULL, NULL, fake_loses }
 };
 
 static const bench_subject *const fake_subjects[] = { &uneven, &twice, &steady, &loses, NULL };
@@ -69,7 +69,7 @@ const bench_peer *const bench_peers[] = { &fake_peer, &fake_missing, NULL };
 static bench_report measured(const char *names, uint32_t threads)
 {
     bench_options options = {
-        .workloads = names, .threads = { threads }, .thread_counts = 1, .slice = 0.002, .repeats = 5
+        .workloads = names, .values[BENCH_BY_THREADS] = { 1, { threads } }, .slice = 0.002, .repeats = 5
     };
     bench_report report;
     char error[256];
@@ -201,6 +201,33 @@ TEST(what_wins_only_sometimes_is_too_noisy_to_rank)
     CHECK_EQ(two(11, 21, 31, BENCH_RATE, BENCH_OURS).winner, -1); /* two of ours do not compete */
 }
 
+TEST(verdict_is_against_the_best_peer_in_each_metric)
+{
+    bench_run run = two(20, 40, 60, BENCH_RATE, 0);
+    bench_verdict verdict = bench_judge(&run, 0, BENCH_RATE);
+    CHECK(verdict.best == 1 && fabs(verdict.times.median - 0.5) < 1e-12 && verdict.lead == -1);
+    run = two(20, 40, 60, BENCH_P99, 0);
+    verdict = bench_judge(&run, 0, BENCH_P99);
+    CHECK(verdict.best == 1 && fabs(verdict.times.median - 2) < 1e-12 && verdict.lead == 1);
+    run = two(9, 21, 33, BENCH_P99, 0);
+    CHECK_EQ(bench_judge(&run, 0, BENCH_P99).lead, 0); /* sometimes better, sometimes worse */
+    run = two(20, 40, 60, BENCH_RATE, BENCH_OURS);
+    CHECK_EQ(bench_judge(&run, 0, BENCH_RATE).best, -1); /* ours are no peers */
+}
+
+TEST(cpu_time_is_judged_among_those_that_carry_as_much)
+{
+    bench_run run = two(1, 2, 3, BENCH_CPU, 0);
+    CHECK(bench_judge(&run, 0, BENCH_CPU).best == 1 && bench_judge(&run, 0, BENCH_CPU).lead == -1);
+    for (int i = 0; i < 2; i++) {
+        bench_samples *rate = &run.result[i].metrics[BENCH_RATE];
+        rate->count = 3;
+        for (int k = 0; k < 3; k++) rate->values[k] = i == 0 ? 10 : 9;
+    }
+    bench_run_conclude(&run);
+    CHECK_EQ(bench_judge(&run, 0, BENCH_CPU).best, -1);
+}
+
 /* ---- the engine ---------------------------------------------------------------------------------------------------- */
 
 TEST(engine_reports_what_the_loops_did)
@@ -230,7 +257,7 @@ TEST(a_long_workload_runs_only_by_its_full_name)
 {
     static plan plans[128];
     bench_options options = {
-        .workloads = "lock", .threads = { 2 }, .thread_counts = 1, .slice = 0.002, .only = "fake"
+        .workloads = "lock", .values[BENCH_BY_THREADS] = { 1, { 2 } }, .slice = 0.002, .only = "fake"
     };
     bench_report report;
     char error[256];
@@ -257,6 +284,42 @@ TEST(a_long_workload_runs_only_by_its_full_name)
     CHECK(!bench_measure(&report, &options, error, sizeof error) && strstr(error, "no implementation"));
 }
 
+TEST(a_map_is_all_combinations_of_its_parameters)
+{
+    static plan plans[1024];
+    bench_options options = { .workloads = "lock.map" };
+    CHECK_EQ(plan_all(plans, 1024, &options), 4 * 7 * 5);
+    options.values[BENCH_BY_HELD] = (bench_values){ 2, { 1000, 0 } };
+    options.values[BENCH_BY_OUTSIDE] = (bench_values){ 1, { 5000 } };
+    REQUIRE(plan_all(plans, 1024, &options) == 8);
+    CHECK(plans[0].setting.held_ns == 1000 && plans[1].setting.held_ns == 0 && plans[7].setting.outside_ns == 5000);
+    CHECK(plans[0].setting.threads == 2 && plans[7].setting.threads == 64);
+    CHECK_EQ(plan_all(plans, 3, &options), 3); /* no more than there is room for */
+}
+
+TEST(random_gaps_have_the_mean_that_was_asked_for)
+{
+    static plan plans[4];
+    double sum = 0;
+    uint32_t below = 0;
+    bench_options options = { .workloads = "channel.map",
+                              .values = { [BENCH_BY_SHAPE] = { 1, { BENCH_SHAPE(2, 1) } },
+                                          [BENCH_BY_INTERVAL] = { 1, { 3000 } },
+                                          [BENCH_BY_BURST] = { 1, { 16 } },
+                                          [BENCH_BY_WORK] = { 1, { 0 } } },
+                              .only = "loses" };
+    bench_time_start();
+    REQUIRE(plan_all(plans, 4, &options) == 1);
+    plan_gaps(&plans[0]);
+    double mean = 3000.0 * 2 * 16 * bench_time.ticks_per_ns; /* of one of two senders, for 16 messages */
+    for (uint32_t i = 0; i < BENCH_GAPS; i++) {
+        sum += plans[0].gaps[i];
+        below += plans[0].gaps[i] < mean;
+    }
+    CHECK(fabs(sum / BENCH_GAPS / mean - 1) < 0.01);
+    CHECK(fabs((double)below / BENCH_GAPS - 0.632) < 0.01); /* 1 - 1/e */
+}
+
 /* Four turns of 4 ms for each thread of a CPU; in less time the index would be the scheduler's. */
 TEST(fairness_is_judged_by_slices_with_several_turns_for_each_thread)
 {
@@ -270,7 +333,7 @@ TEST(fairness_is_judged_by_slices_with_several_turns_for_each_thread)
     bench_report_free(&report);
 
     bench_options options = {
-        .workloads = "lock.tight", .threads = { 1, 3 * cpus }, .thread_counts = 2, .total = 0.1, .repeats = 3
+        .workloads = "lock.tight", .values[BENCH_BY_THREADS] = { 2, { 1, 3 * cpus } }, .total = 0.1, .repeats = 3
     };
     char error[256];
     REQUIRE(bench_measure(&report, &options, error, sizeof error));

@@ -138,9 +138,9 @@ static void print_summary(const json_t *bench)
         if ((!sleeps && !best_side(run, true, false, &ours)) || !best_side(run, false, sleeps, &other)) continue;
         bool even = ours.q1 <= other.q3 && other.q1 <= ours.q3;
         double ratio = ours.higher ? ours.median / other.median : other.median / ours.median,
-               interval = json_get_number(run, "parameters.interval_us", 0);
+               interval = json_get_number(run, "parameters.interval_ns", 0);
         tool_cell(table, "%s%s%s", json_get_string(run, "workload", "?"), interval > 0 ? ", each " : "",
-                  interval > 0 ? tool_duration(interval * 1e3) : "");
+                  interval > 0 ? tool_duration(interval) : "");
         tool_cell(table, "%.0f", json_get_number(run, "parameters.threads", NAN));
         tool_cell(table, "%s", figure(ours.median, ours.unit));
         tool_cell(table, "%s", figure(other.median, other.unit));

@@ -22,14 +22,16 @@ pub struct Clock {
 pub struct Setting {
     threads: u32,
     senders: u32,
+    held_ns: u32,
     outside_ns: u32,
     work_ns: u32,
-    interval_us: u32,
+    interval_ns: u32,
     capacity: u32,
     message_size: u32,
     burst: u32,
 }
 
+const GAPS: u32 = 1024;
 const BITS: u32 = 7;
 const BUCKETS: usize = ((64 - BITS + 1) << BITS) as usize;
 
@@ -37,6 +39,7 @@ const BUCKETS: usize = ((64 - BITS + 1) << BITS) as usize;
 pub struct Histogram {
     count: u64,
     max: u64,
+    sum: u64,
     buckets: [u64; BUCKETS],
 }
 
@@ -48,8 +51,10 @@ pub struct Thread {
     threads: u32,
     senders: u32,
     work: u32,
-    interval: u64,
+    held: u32,
     burst: u32,
+    gap: u32,
+    gaps: *const u32,
     done: *const AtomicU32,
     histogram: *mut Histogram,
     ops: u64,
@@ -65,7 +70,7 @@ pub struct Subject {
     uses: *const u8,
     create: extern "C" fn(&Setting) -> *mut c_void,
     destroy: unsafe extern "C" fn(*mut c_void),
-    loops: [Option<extern "C" fn(*mut Thread)>; 4],
+    loops: [Option<extern "C" fn(*mut Thread)>; 5],
 }
 unsafe impl Sync for Subject {}
 
@@ -79,7 +84,7 @@ extern "C" {
     static bench_time: Clock;
     static bench_rust_sizes: [usize; 4];
     fn bench_ticks_call() -> u64;
-    fn bench_pace(due: u64) -> u64;
+    fn bench_pace(due: *mut u64) -> u64;
     fn bench_work_turns(turns: u32);
 }
 
@@ -115,6 +120,11 @@ impl Thread {
     }
 
     #[inline(always)]
+    fn next_gap(&self, i: u32) -> u32 {
+        unsafe { *self.gaps.add((self.gap.wrapping_add(i) % GAPS) as usize) }
+    }
+
+    #[inline(always)]
     fn record(&mut self, value: u64) {
         let bits = 64 - (value | 1).leading_zeros();
         let shift = if bits > BITS + 1 { bits - BITS - 1 } else { 0 };
@@ -123,6 +133,7 @@ impl Thread {
             let h = &mut *self.histogram;
             *h.buckets.get_unchecked_mut(index) += 1;
             h.count += 1;
+            h.sum += value;
             if value > h.max {
                 h.max = value;
             }
@@ -172,49 +183,41 @@ pub static rust_backoff: Subject = Subject {
     uses: "Backoff::new() for each operation, spin(); the loop is in Rust\0".as_ptr(),
     create: backoff_create,
     destroy: destroy::<Aligned<AtomicU64>>,
-    loops: [Some(backoff_rate), None, None, None],
+    loops: [Some(backoff_rate), None, None, None, None],
 };
 
 // ---- lock ----------------------------------------------------------------------------------------------------------
 
+/// What the lock protects: the counter, and for the hand-off when and by which thread, counted from 1, it was released.
+#[derive(Default)]
+struct Protected {
+    counter: u64,
+    released_at: u64,
+    released_by: u32,
+}
+
 trait Lock {
     fn new() -> Self;
-    fn increment(&self);
-    /// The time when the lock was taken.
-    fn increment_timed(&self) -> u64;
+    fn with<R>(&self, section: impl FnOnce(&mut Protected) -> R) -> R;
 }
 
-impl Lock for std::sync::Mutex<u64> {
+impl Lock for std::sync::Mutex<Protected> {
     fn new() -> Self {
-        std::sync::Mutex::new(0)
+        std::sync::Mutex::new(Protected::default())
     }
     #[inline(always)]
-    fn increment(&self) {
-        *self.lock().unwrap() += 1;
-    }
-    #[inline(always)]
-    fn increment_timed(&self) -> u64 {
-        let mut guard = self.lock().unwrap();
-        let now = ticks();
-        *guard += 1;
-        now
+    fn with<R>(&self, section: impl FnOnce(&mut Protected) -> R) -> R {
+        section(&mut self.lock().unwrap())
     }
 }
 
-impl Lock for parking_lot::Mutex<u64> {
+impl Lock for parking_lot::Mutex<Protected> {
     fn new() -> Self {
-        parking_lot::Mutex::new(0)
+        parking_lot::Mutex::new(Protected::default())
     }
     #[inline(always)]
-    fn increment(&self) {
-        *self.lock() += 1;
-    }
-    #[inline(always)]
-    fn increment_timed(&self) -> u64 {
-        let mut guard = self.lock();
-        let now = ticks();
-        *guard += 1;
-        now
+    fn with<R>(&self, section: impl FnOnce(&mut Protected) -> R) -> R {
+        section(&mut self.lock())
     }
 }
 
@@ -224,7 +227,7 @@ extern "C" fn lock_rate<L: Lock>(t: *mut Thread) {
     let turns = t.work;
     let mut ops = 0;
     while !t.stopped() {
-        lock.increment();
+        lock.with(|p| p.counter += 1);
         ops += 1;
         work(turns);
     }
@@ -234,14 +237,47 @@ extern "C" fn lock_rate<L: Lock>(t: *mut Thread) {
 extern "C" fn lock_latency<L: Lock>(t: *mut Thread) {
     let t = unsafe { &mut *t };
     let lock = unsafe { &(*(t.object as *const Aligned<L>)).0 };
-    let turns = t.work;
-    let mut ops = 0;
+    let held = t.held;
+    let (mut ops, mut gap) = (0, 0);
     while !t.stopped() {
         let before = ticks();
-        let after = lock.increment_timed();
+        let after = lock.with(|p| {
+            let now = ticks();
+            p.counter += 1;
+            work(held);
+            now
+        });
         ops += 1;
         t.record(after - before);
-        work(turns);
+        work(t.next_gap(gap));
+        gap = gap.wrapping_add(1);
+    }
+    t.ops = ops;
+}
+
+extern "C" fn lock_handoff<L: Lock>(t: *mut Thread) {
+    let t = unsafe { &mut *t };
+    let lock = unsafe { &(*(t.object as *const Aligned<L>)).0 };
+    let (held, me) = (t.held, t.index + 1);
+    let (mut ops, mut gap) = (0, 0);
+    while !t.stopped() {
+        let before = ticks();
+        let took = lock.with(|p| {
+            let after = ticks();
+            let handed_over = p.released_by != me && before < p.released_at;
+            let took = after.saturating_sub(p.released_at);
+            p.counter += 1;
+            work(held);
+            p.released_by = me;
+            p.released_at = ticks();
+            if handed_over { Some(took) } else { None }
+        });
+        ops += 1;
+        if let Some(took) = took {
+            t.record(took);
+        }
+        work(t.next_gap(gap));
+        gap = gap.wrapping_add(1);
     }
     t.ops = ops;
 }
@@ -259,13 +295,13 @@ const fn lock<L: Lock>(name: &'static str) -> Subject {
         uses: "lock(), dropping the guard; the loop is in Rust\0".as_ptr(),
         create: lock_create::<L>,
         destroy: destroy::<Aligned<L>>,
-        loops: [Some(lock_rate::<L>), Some(lock_latency::<L>), None, None],
+        loops: [Some(lock_rate::<L>), Some(lock_latency::<L>), Some(lock_handoff::<L>), None, None],
     }
 }
 #[no_mangle]
-pub static rust_std_lock: Subject = lock::<std::sync::Mutex<u64>>("Rust std Mutex\0");
+pub static rust_std_lock: Subject = lock::<std::sync::Mutex<Protected>>("Rust std Mutex\0");
 #[no_mangle]
-pub static rust_parking_lot: Subject = lock::<parking_lot::Mutex<u64>>("parking_lot Mutex\0");
+pub static rust_parking_lot: Subject = lock::<parking_lot::Mutex<Protected>>("parking_lot Mutex\0");
 
 // ---- channel -------------------------------------------------------------------------------------------------------
 
@@ -351,6 +387,16 @@ extern "C" fn pingpong<C: Channel<Message<N>>, const N: usize>(t: *mut Thread) {
     }
 }
 
+/// The last sender sends a last message to each receiver.
+fn finish<C: Channel<Message<N>>, const N: usize>(t: &mut Thread, channel: &C, ops: u64) {
+    if unsafe { (*t.done).fetch_add(1, AcqRel) } + 1 == t.senders {
+        for _ in t.senders..t.threads {
+            channel.send(Message { value: 0, rest: [0; N] });
+        }
+    }
+    t.retries = ops; // sent; ops is what was received
+}
+
 extern "C" fn stream<C: Channel<Message<N>>, const N: usize>(t: *mut Thread) {
     let t = unsafe { &mut *t };
     let channel = unsafe { &(*(t.object as *const Pair<C>)).there.0 };
@@ -363,13 +409,7 @@ extern "C" fn stream<C: Channel<Message<N>>, const N: usize>(t: *mut Thread) {
             message.value = ops;
             channel.send(message);
         }
-        if unsafe { (*t.done).fetch_add(1, AcqRel) } + 1 == t.senders {
-            message.value = 0;
-            for _ in t.senders..t.threads {
-                channel.send(message);
-            }
-        }
-        t.retries = ops;
+        finish(t, channel, ops);
     } else {
         loop {
             message = channel.receive();
@@ -390,8 +430,11 @@ extern "C" fn paced<C: Channel<Message<N>>, const N: usize>(t: *mut Thread) {
     let mut message = Message { value: 0, rest: [0; N] };
     if t.index == 0 {
         let mut due = ticks();
+        let mut gap = 0u32;
         loop {
-            due = unsafe { bench_pace(due + t.interval) };
+            due += t.next_gap(gap) as u64;
+            gap = gap.wrapping_add(1);
+            unsafe { bench_pace(&mut due) };
             message.value = if t.stopped() { 0 } else { ticks() };
             channel.send(message);
             if message.value == 0 {
@@ -413,6 +456,43 @@ extern "C" fn paced<C: Channel<Message<N>>, const N: usize>(t: *mut Thread) {
     }
 }
 
+extern "C" fn offered<C: Channel<Message<N>>, const N: usize>(t: *mut Thread) {
+    let t = unsafe { &mut *t };
+    let channel = unsafe { &(*(t.object as *const Pair<C>)).there.0 };
+    let mut message = Message { value: 0, rest: [0; N] };
+    let (mut ops, mut sum) = (0u64, 0u64);
+    if t.index < t.senders {
+        let mut due = ticks();
+        let mut gap = 0u32;
+        while !t.stopped() {
+            let next = t.next_gap(gap);
+            gap = gap.wrapping_add(1);
+            due += next as u64;
+            message.value = if next != 0 { unsafe { bench_pace(&mut due) } } else { ticks() };
+            for _ in 0..t.burst {
+                sum = sum.wrapping_add(message.value);
+                ops += 1;
+                channel.send(message);
+            }
+        }
+        finish(t, channel, ops);
+    } else {
+        let turns = t.work;
+        loop {
+            message = channel.receive();
+            if message.value == 0 {
+                break;
+            }
+            t.record(ticks().saturating_sub(message.value));
+            sum = sum.wrapping_add(message.value);
+            ops += 1;
+            work(turns);
+        }
+        t.ops = ops;
+    }
+    t.sum = sum;
+}
+
 extern "C" fn channel_create<C: Channel<Message<N>>, const N: usize>(s: &Setting) -> *mut c_void {
     check_sizes();
     if s.message_size as usize != std::mem::size_of::<Message<N>>() {
@@ -430,7 +510,7 @@ const fn channel<C: Channel<Message<N>>, const N: usize>(flags: u32, name: &'sta
         uses: uses.as_ptr(),
         create: channel_create::<C, N>,
         destroy: destroy::<Pair<C>>,
-        loops: [Some(pingpong::<C, N>), Some(stream::<C, N>), None, Some(paced::<C, N>)],
+        loops: [Some(pingpong::<C, N>), Some(stream::<C, N>), None, Some(paced::<C, N>), Some(offered::<C, N>)],
     }
 }
 

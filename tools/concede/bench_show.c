@@ -209,6 +209,16 @@ static void describe_machine(const bench_report *report, char *text, size_t size
         100 * report->histogram_error, lines, load, neighbours, others);
 }
 
+/* How many times as good, in few columns. */
+static const char *times_text(double times)
+{
+    static char texts[8][16];
+    static unsigned at;
+    char *text = texts[at++ % 8];
+    snprintf(text, sizeof *texts, "%.*f", times < 9.995 ? 2 : times < 99.95, times < 9999 ? times : 9999);
+    return text;
+}
+
 /* The metrics of a map, and what they are called in its columns. */
 static const uint32_t map_metrics[] = { BENCH_RATE, BENCH_P50, BENCH_P99, BENCH_P999, BENCH_CPU, BENCH_JAIN };
 static const char *const map_heads[] = { ">rate", ">p50", ">p99", ">p999", ">CPU", ">Jain" };
@@ -218,9 +228,9 @@ enum { MAP_METRICS = sizeof map_metrics / sizeof *map_metrics };
 static void print_map(const bench_run *runs, uint32_t count)
 {
     bool lock = runs[0].family == BENCH_LOCK;
-    const char *heads[6 + MAP_METRICS] = { "<", ">held", ">outside", "<threads", ">M/s" };
+    const char *heads[6 + MAP_METRICS] = { ">threads", ">held", ">outside", ">M/s" };
     static const char *const channel_heads[] = { "<", ">every", ">each", ">work", ">M/s" };
-    int columns = 5;
+    int columns = lock ? 4 : 5;
     uint32_t cells = 0, behind = 0, ahead = 0;
     if (!lock) memcpy(heads, channel_heads, sizeof channel_heads);
     for (int k = 0; k < MAP_METRICS; k++) heads[columns++] = map_heads[k];
@@ -232,10 +242,9 @@ static void print_map(const bench_run *runs, uint32_t count)
             if (!(run->result[r].flags & BENCH_OURS)) continue;
             int32_t worst = 0, best = 0;
             if (lock) {
-                tool_cell(table, "%s", run->result[r].name);
+                tool_cell(table, "%u", s->threads);
                 tool_cell(table, "%s", shortest(s->held_ns));
                 tool_cell(table, "%s", shortest(s->outside_ns));
-                tool_cell(table, "%u", s->threads);
             } else {
                 tool_cell(table, "%s %u:%u", strstr(run->result[r].name, "spsc") ? "spsc" : "mpmc", s->senders,
                           s->threads - s->senders);
@@ -249,9 +258,9 @@ static void print_map(const bench_run *runs, uint32_t count)
                 double jain = run->result[r].metrics[BENCH_JAIN].value.median;
                 const char *mark = verdict.lead < 0 ? "!" : verdict.lead > 0 ? "+" : " ";
                 if (map_metrics[k] == BENCH_JAIN && run->result[r].metrics[BENCH_JAIN].count)
-                    tool_cell(table, "%s%s", figure(jain), mark);
+                    tool_cell(table, "%.2f%s", jain, mark);
                 else if (verdict.best >= 0)
-                    tool_cell(table, "%s%s", figure(verdict.times.median), mark);
+                    tool_cell(table, "%s%s", times_text(verdict.times.median), mark);
                 else
                     tool_cell(table, "%s", "");
                 if (verdict.lead < worst) worst = verdict.lead;

@@ -35,11 +35,18 @@ uint64_t cc_os_now_(void);
 bool cc_os_membarrier_register_(void);
 bool cc_os_membarrier_(void);
 
-/* CPUs that this process may really use: affinity mask and, where there is one, the quota of its container; at least 1. */
+/* CPUs that the threads of this process may run on, at least 1: how many of them can run at the same time. */
 uint32_t cc_os_cpus_(void);
+
+/* Whole CPUs whose time the container of this process may use, at least 1; UINT32_MAX: as many as there are. A quota does not
+ * keep threads from running at the same time: it stops all of them once its time is used up. */
+uint32_t cc_os_quota_(void);
 
 /* Whether the CPUs have ARM64's `sb`, as far as the system tells. */
 bool cc_os_has_sb_(void);
+
+/* The value of an environment variable, or NULL; always NULL in a program that has more rights than who started it. */
+const char *cc_os_environment_(const char *name);
 
 CC_END_DECLS
 

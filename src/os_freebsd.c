@@ -50,5 +50,6 @@ static long usable_cpus(void)
     return cpus;
 }
 
-#define CC_OS_COUNT_() usable_cpus()
+#define CC_OS_CPUS_()          usable_cpus()
+#define CC_OS_IS_PRIVILEGED_() issetugid()
 #include "os_unix.h"

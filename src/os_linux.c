@@ -8,12 +8,12 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#if defined(CC_ARCH_ARM64)
-#include <sys/auxv.h>
-#endif
+
+#define NS_PER_S UINT64_C(1000000000)
 
 enum { FUTEX_WAIT_BITSET_PRIVATE = 9 | 128, FUTEX_WAKE_PRIVATE = 1 | 128 };
 enum { MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
@@ -27,37 +27,51 @@ enum { MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3, MEMBARRIER_REGISTER_PRIVATE_EXPEDI
         errno = saved_;                    \
     } while (0)
 
+/* A 64-bit kernel has one futex call. A 32-bit one has SYS_futex, whose times have 32 bits, or SYS_futex_time64, or both: old
+ * kernels lack the second, and new ones may be built without the first. So a wait and a wake each try both. */
 #if defined(SYS_futex_time64)
-/* A 32-bit system: `long` in a timespec may be too short, so the 64-bit call comes first and old kernels' after it. */
+typedef struct {
+    int64_t tv_sec, tv_nsec;
+} wide_time;
+typedef struct {
+    int32_t tv_sec, tv_nsec;
+} futex_time;
+#else
+typedef struct timespec futex_time;
+#endif
+
 static long futex_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
 {
-    struct {
-        int64_t sec, nsec;
-    } wide = { (int64_t)(deadline / 1000000000), (int64_t)(deadline % 1000000000) };
-    long result;
+    uint64_t seconds = deadline / NS_PER_S;
+    long result = -ENOSYS;
+#if defined(SYS_futex_time64)
+    wide_time at = { .tv_sec = (int64_t)seconds, .tv_nsec = (int64_t)(deadline % NS_PER_S) };
     SYSTEM_CALL(result, SYS_futex_time64, word, FUTEX_WAIT_BITSET_PRIVATE, expected,
-                deadline == CC_FOREVER ? NULL : &wide, NULL, UINT32_MAX);
+                deadline == CC_FOREVER ? NULL : &at, NULL, UINT32_MAX);
+#endif
 #if defined(SYS_futex)
-    if (result == -ENOSYS) {
-        struct {
-            int32_t sec, nsec;
-        } narrow = { wide.sec < INT32_MAX ? (int32_t)wide.sec : INT32_MAX, (int32_t)wide.nsec };
-        SYSTEM_CALL(result, SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected,
-                    deadline == CC_FOREVER ? NULL : &narrow, NULL, UINT32_MAX);
+    if (result == -ENOSYS) { /* a time that does not fit ends early, and the caller waits again */
+        futex_time fits = { .tv_sec = (int32_t)(seconds < INT32_MAX ? seconds : INT32_MAX) };
+        fits.tv_nsec = (int32_t)(deadline % NS_PER_S);
+        SYSTEM_CALL(result, SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, deadline == CC_FOREVER ? NULL : &fits,
+                    NULL, UINT32_MAX);
     }
 #endif
     return result;
 }
-#else
-static long futex_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+
+static long futex_wake_(const uint32_t *word, uint32_t count)
 {
-    struct timespec at = { (time_t)(deadline / 1000000000), (long)(deadline % 1000000000) };
-    long result;
-    SYSTEM_CALL(result, SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, deadline == CC_FOREVER ? NULL : &at, NULL,
-                UINT32_MAX);
+    int most = count < INT32_MAX ? (int)count : INT32_MAX;
+    long result = -ENOSYS;
+#if defined(SYS_futex)
+    SYSTEM_CALL(result, SYS_futex, word, FUTEX_WAKE_PRIVATE, most, NULL, NULL, 0);
+#endif
+#if defined(SYS_futex_time64)
+    if (result == -ENOSYS) SYSTEM_CALL(result, SYS_futex_time64, word, FUTEX_WAKE_PRIVATE, most, NULL, NULL, 0);
+#endif
     return result;
 }
-#endif
 
 int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
 {
@@ -70,44 +84,14 @@ int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
 
 void cc_os_wake_(const uint32_t *word, uint32_t count)
 {
-    long result;
-#if defined(SYS_futex)
-    long call = SYS_futex;
-#else
-    long call = SYS_futex_time64;
-#endif
-    SYSTEM_CALL(result, call, word, FUTEX_WAKE_PRIVATE, count < INT32_MAX ? (int)count : INT32_MAX, NULL, NULL, 0);
-    (void)result; /* EFAULT: the memory is gone, and so is whoever slept there */
+    (void)futex_wake_(word, count); /* EFAULT: the memory is gone, and so is whoever slept there */
 }
 
-void cc_os_yield_(void)
-{
-    int saved = errno;
-    sched_yield();
-    errno = saved;
-}
-
-uint64_t cc_os_now_(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-bool cc_os_membarrier_register_(void)
+static bool membarrier_(int command)
 {
     long result = -ENOSYS;
 #if defined(SYS_membarrier)
-    SYSTEM_CALL(result, SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0);
-#endif
-    return result == 0;
-}
-
-bool cc_os_membarrier_(void)
-{
-    long result = -ENOSYS;
-#if defined(SYS_membarrier)
-    SYSTEM_CALL(result, SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0);
+    SYSTEM_CALL(result, SYS_membarrier, command, 0, 0);
 #endif
     return result == 0;
 }
@@ -143,8 +127,8 @@ static uint64_t number_(const char **text)
     return at == start ? UINT64_MAX : value;
 }
 
-/* Whole CPUs that the quota of one cgroup directory allows; UINT32_MAX: no limit there. A fraction is dropped: spinning
- * on a CPU that is half ours uses up the time we need to make progress. */
+/* Whole CPUs that the quota of one cgroup directory allows; UINT32_MAX: no limit there. A fraction is dropped, because a CPU
+ * that is half ours cannot be planned with; but a quota below one CPU counts as one. */
 static uint32_t quota_cpus_(char *path, size_t length, bool version_2)
 {
     char text[64];
@@ -231,18 +215,13 @@ static uint32_t affinity_cpus_(void)
     return cpus;
 }
 
-uint32_t cc_os_cpus_(void)
-{
-    uint32_t affinity = affinity_cpus_(), quota = cgroup_cpus_("/proc/self/cgroup", "/sys/fs/cgroup");
-    uint32_t cpus = affinity < quota ? affinity : quota;
-    return cpus ? cpus : 1;
-}
-
-bool cc_os_has_sb_(void)
-{
 #if defined(CC_ARCH_ARM64)
-    return getauxval(AT_HWCAP) >> 29 & 1; /* HWCAP_SB, which older headers do not name; set if every CPU has it */
-#else
-    return false;
+/* HWCAP_SB, which older headers do not name; it is set if every CPU has the instruction. */
+#define CC_OS_HAS_SB_() (getauxval(AT_HWCAP) >> 29 & 1)
 #endif
-}
+#define CC_OS_CPUS_()                affinity_cpus_()
+#define CC_OS_QUOTA_()               cgroup_cpus_("/proc/self/cgroup", "/sys/fs/cgroup")
+#define CC_OS_MEMBARRIER_REGISTER_() membarrier_(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED)
+#define CC_OS_MEMBARRIER_()          membarrier_(MEMBARRIER_PRIVATE_EXPEDITED)
+#define CC_OS_IS_PRIVILEGED_()       (getauxval(AT_SECURE) != 0)
+#include "os_unix.h"

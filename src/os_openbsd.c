@@ -33,4 +33,5 @@ void cc_os_wake_(const uint32_t *word, uint32_t count)
     errno = saved;
 }
 
+#define CC_OS_IS_PRIVILEGED_() issetugid()
 #include "os_unix.h"

@@ -1,14 +1,28 @@
-/* os_unix.h: the part of os.h that is the same on most Unix systems. An os_<system>.c includes it last; where one has a
- * better clock or knows better which CPUs are usable, it defines CC_OS_CLOCK_ or CC_OS_COUNT_ first. */
+/* os_unix.h: the part of os.h that is the same on most Unix systems. An os_<system>.c includes it last. Where a system has
+ * more than what stands here, its file defines the macro first. */
 #include <sched.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #if !defined(CC_OS_CLOCK_)
 #define CC_OS_CLOCK_ CLOCK_MONOTONIC
 #endif
-#if !defined(CC_OS_COUNT_)
-#define CC_OS_COUNT_() sysconf(_SC_NPROCESSORS_ONLN)
+#if !defined(CC_OS_CPUS_) /* how many the threads of this process may run on */
+#define CC_OS_CPUS_() sysconf(_SC_NPROCESSORS_ONLN)
+#endif
+#if !defined(CC_OS_QUOTA_) /* how many the container pays for */
+#define CC_OS_QUOTA_() UINT32_MAX
+#endif
+#if !defined(CC_OS_MEMBARRIER_)
+#define CC_OS_MEMBARRIER_REGISTER_() false
+#define CC_OS_MEMBARRIER_()          false
+#endif
+#if !defined(CC_OS_HAS_SB_)
+#define CC_OS_HAS_SB_() false
+#endif
+#if !defined(CC_OS_IS_PRIVILEGED_) /* whether the program may do more than who started it */
+#define CC_OS_IS_PRIVILEGED_() (getuid() != geteuid() || getgid() != getegid())
 #endif
 
 void cc_os_yield_(void)
@@ -27,21 +41,31 @@ uint64_t cc_os_now_(void)
 
 bool cc_os_membarrier_register_(void)
 {
-    return false;
+    return CC_OS_MEMBARRIER_REGISTER_();
 }
 
 bool cc_os_membarrier_(void)
 {
-    return false;
+    return CC_OS_MEMBARRIER_();
 }
 
 uint32_t cc_os_cpus_(void)
 {
-    long cpus = CC_OS_COUNT_();
+    long cpus = CC_OS_CPUS_();
     return cpus > 1 ? (uint32_t)cpus : 1;
+}
+
+uint32_t cc_os_quota_(void)
+{
+    return CC_OS_QUOTA_();
 }
 
 bool cc_os_has_sb_(void)
 {
-    return false;
+    return CC_OS_HAS_SB_();
+}
+
+const char *cc_os_environment_(const char *name)
+{
+    return CC_OS_IS_PRIVILEGED_() ? NULL : getenv(name);
 }

@@ -7,6 +7,7 @@
 #define WIN32_LEAN_AND_MEAN
 #include "os.h"
 #include <concede/atomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <windows.h>
 
@@ -71,30 +72,34 @@ bool cc_os_membarrier_(void)
 
 /* The affinity mask of the one processor group that a process usually lives in; across groups the mask is 0, and what the
  * machine has is the best answer there is. */
-static uint32_t affinity_cpus(void)
+uint32_t cc_os_cpus_(void)
 {
     DWORD_PTR process = 0, machine = 0;
     uint32_t cpus = 0;
     if (!GetProcessAffinityMask(GetCurrentProcess(), &process, &machine)) process = 0;
     for (; process != 0; process &= process - 1) cpus++;
-    return cpus != 0 ? cpus : (uint32_t)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+    if (cpus == 0) cpus = (uint32_t)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+    return cpus > 1 ? cpus : 1;
 }
 
-uint32_t cc_os_cpus_(void)
+uint32_t cc_os_quota_(void)
 {
-    uint32_t cpus = affinity_cpus();
     JOBOBJECT_CPU_RATE_CONTROL_INFORMATION rate; /* a container's limit, in 1/10000 of the whole machine */
     const DWORD capped = JOB_OBJECT_CPU_RATE_CONTROL_ENABLE | JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP;
     memset(&rate, 0, sizeof rate);
-    if (QueryInformationJobObject(NULL, JobObjectCpuRateControlInformation, &rate, sizeof rate, NULL) &&
-        (rate.ControlFlags & capped) == capped) {
-        uint64_t quota = (uint64_t)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS) * rate.CpuRate / 10000;
-        if (quota < cpus) cpus = (uint32_t)quota;
-    }
-    return cpus > 1 ? cpus : 1;
+    if (!QueryInformationJobObject(NULL, JobObjectCpuRateControlInformation, &rate, sizeof rate, NULL) ||
+        (rate.ControlFlags & capped) != capped)
+        return UINT32_MAX;
+    uint64_t cpus = (uint64_t)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS) * rate.CpuRate / 10000;
+    return cpus > 1 ? (uint32_t)cpus : 1;
 }
 
 bool cc_os_has_sb_(void)
 {
     return false;
+}
+
+const char *cc_os_environment_(const char *name)
+{
+    return getenv(name);
 }

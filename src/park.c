@@ -9,17 +9,16 @@
 bool cc_parker_park_slow_(cc_parker_t *parker, uint64_t deadline)
 {
     uint32_t seen = CC_PARKER_EMPTY_;
-    if (deadline != CC_FOREVER && cc_os_now_() >= deadline)
-        return cc_exchange_acquire(&parker->state, CC_PARKER_EMPTY_) == CC_PARKER_TOKEN_; /* [park.token] the one try */
-    cc_cas_relaxed(&parker->state, &seen, CC_PARKER_PARKED_); /* relaxed: publishes nothing but itself */
-    for (;;) {
+    bool expired = deadline != CC_FOREVER && cc_os_now_() >= deadline;
+    if (!expired) cc_cas_relaxed(&parker->state, &seen, CC_PARKER_PARKED_); /* relaxed: publishes nothing but itself */
+    while (!expired) {
         seen = CC_PARKER_TOKEN_;
-        if (cc_cas_acquire(&parker->state, &seen, CC_PARKER_EMPTY_))
-            return true; /* [park.token] pairs with unpark's swap */
-        if (cc_os_wait_(&parker->state, CC_PARKER_PARKED_, deadline) == ETIMEDOUT && cc_os_now_() >= deadline)
-            return cc_exchange_acquire(&parker->state, CC_PARKER_EMPTY_) ==
-                   CC_PARKER_TOKEN_; /* [park.token] may cross it */
+        if (cc_cas_acquire(&parker->state, &seen, CC_PARKER_EMPTY_)) return true; /* [park.token] with unpark's swap */
+        int result = cc_os_wait_(&parker->state, CC_PARKER_PARKED_, deadline);
+        expired = result == ETIMEDOUT && cc_os_now_() >= deadline;
     }
+    /* The time is up. A token that crossed the deadline counts: this swap is the one last look, and leaves EMPTY. */
+    return cc_exchange_acquire(&parker->state, CC_PARKER_EMPTY_) == CC_PARKER_TOKEN_; /* [park.token] with unpark's */
 }
 
 /* The owner may have taken the token and freed the parker by now: only the address is used. If the memory holds another

@@ -2,7 +2,9 @@
  *
  *   CC_ARCH_*          exactly one is defined
  *   CC_CACHE_LINE      bytes that keep two words from false sharing
+ *   CC_LINE_BYTES_     bytes that a cache fetches as one on nearly every CPU: what a layout is rounded to
  *   CC_ARCH_PAUSE_()   the spin-wait hint; see pause.h
+ *   CC_ARCH_PAUSE_SB_()          a better hint that only some CPUs of this kind have; pause.h asks which before it uses it
  *   CC_ARCH_FENCE_()   a full fence, where ours is better than the compiler's; see atomic.h
  *   CC_ARCH_PREFETCH_WRITE_(p)   "I am about to write there": fetches the line for writing; any address, never a fault
  *
@@ -32,21 +34,16 @@
 #elif defined(__aarch64__)
 #define CC_ARCH_ARM64 1
 #define CC_CACHE_LINE 128
-/* `yield` retires as a no-op on most cores; `isb` empties the pipeline and really waits; `sb` only holds up what follows
- * it (0.58 of isb's time on a Graviton4: jemalloc's pull request 2843), but not every core has it: see cc_pause_sb_. As its
+/* `yield` retires as a no-op on most cores; `isb` empties the pipeline and really waits. `sb` only holds up what follows it
+ * (0.58 of isb's time on a Graviton4: jemalloc's pull request 2843), but not every core has it. It stands here as its
  * encoding, which every assembler takes. */
 #if defined(CC_PAUSE_ARM64_YIELD)
 #define CC_ARCH_PAUSE_() __asm__ __volatile__("yield" ::: "memory")
-#elif defined(CC_FREESTANDING) || !defined(__ELF__)
-#define CC_ARCH_PAUSE_() __asm__ __volatile__("isb" ::: "memory")
 #else
-#define CC_ARCH_PAUSE_()                                                                   \
-    do {                                                                                   \
-        if (&cc_pause_sb_ != NULL && cc_load_relaxed(&cc_pause_sb_)) /* relaxed: a hint */ \
-            __asm__ __volatile__(".inst 0xd50330ff" ::: "memory");                         \
-        else                                                                               \
-            __asm__ __volatile__("isb" ::: "memory");                                      \
-    } while (0)
+#define CC_ARCH_PAUSE_() __asm__ __volatile__("isb" ::: "memory")
+#if !defined(CC_FREESTANDING) && defined(__ELF__) /* there is a library to ask, and a weak reference to reach it by */
+#define CC_ARCH_PAUSE_SB_() __asm__ __volatile__(".inst 0xd50330ff" ::: "memory")
+#endif
 #endif
 #define CC_ARCH_FENCE_() __asm__ __volatile__("dmb ish" ::: "memory")
 
@@ -85,6 +82,8 @@
 #define CC_CACHE_LINE    64
 #define CC_ARCH_PAUSE_() CC_COMPILER_BARRIER_()
 #endif
+
+#define CC_LINE_BYTES_ 64
 
 #if !defined(CC_ARCH_PREFETCH_WRITE_)
 #define CC_ARCH_PREFETCH_WRITE_(p) __builtin_prefetch((p), 1)

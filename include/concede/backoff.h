@@ -32,8 +32,10 @@
  *     does            1   2   4   8  16  32  64 |  yield each    | yield, is_completed() == true
  *
  * Nothing is allocated and nothing is shared: one per thread, on the stack. All functions may be called in any order, on
- * any values; min 0 acts as 1 and a max below min acts as min. On one usable CPU a snooze yields where it would spin.
- * With CC_FREESTANDING defined there is no OS: a snooze past the spin phase spins max pauses instead of yielding. */
+ * any values; min 0 acts as 1 and a max below min acts as min. An object that is all zero acts as CC_SNOOZE_INIT if its first
+ * wait is a snooze, else as CC_BACKOFF_INIT. Where only one CPU is usable a snooze yields instead of spinning. With
+ * CC_FREESTANDING defined there is no OS: past the spin phase a snooze goes on doubling (128, 256, 512, 1024 in the table
+ * above) instead of yielding. */
 #ifndef CONCEDE_BACKOFF_H
 #define CONCEDE_BACKOFF_H
 
@@ -48,30 +50,37 @@ typedef struct cc_backoff {
     uint32_t current;     /* pauses that the next spin executes */
     uint32_t min, max;    /* current starts at min, doubles, and stops at max */
     uint32_t yields;      /* 0 while spinning; n+1 after n yields */
-    uint32_t yield_limit; /* yields after which waiting on is no longer worth it */
+    uint32_t yield_limit; /* yields, not steps, after which waiting on is no longer worth it */
 } cc_backoff_t;
+
+CC_STATIC_ASSERT_(sizeof(cc_backoff_t) == 20, "five numbers of 32 bits, in this order, on every machine");
 
 /* clang-format off */
 #define CC_BACKOFF_INIT { 1, 1, 1024, 0, 4 } /* for a CAS loop */
 #define CC_SNOOZE_INIT { 1, 1, 64, 0, 4 } /* for a wait: the step form's defaults */
 /* clang-format on */
 
+/* In steps: the last that spins and the last that yields, so that yield_limit - spin_limit is what the object calls
+ * yield_limit. 0 is the default: spin_limit 6, yield_limit 4 above the spin_limit. */
 typedef struct cc_backoff_options {
-    uint32_t spin_limit, yield_limit; /* in steps */
+    uint32_t spin_limit, yield_limit;
 } cc_backoff_options_t;
+
+CC_STATIC_ASSERT_(sizeof(cc_backoff_options_t) == 8, "two numbers of 32 bits, in this order, on every machine");
 
 /* clang-format off */
 #define CC_BACKOFF_OPTIONS_INIT { 6, 10 }
 /* clang-format on */
 
 #if defined(CC_FREESTANDING)
-/* With no clock to measure by, cc_backoff_init_ns() takes a pause for this long. Define it to what your CPU takes. */
+/* There is no clock to measure a pause by, so cc_backoff_init_ns() assumes that it takes this many picoseconds. Define it as
+ * what yours takes; the default lies between the 4 and 60 ns of CPUs in use today. */
 #if !defined(CC_PAUSE_PS)
 #define CC_PAUSE_PS 40000
 #endif
 #define cc_backoff_pause_ps_() ((uint32_t)CC_PAUSE_PS)
 #else
-#define cc_backoff_pause_ps_() (cc_costs()->pause_ps)
+#define cc_backoff_pause_ps_() cc_costs_pause_ps_()
 CC_API void cc_os_yield_(void);
 #endif
 
@@ -89,17 +98,16 @@ CC_INLINE_ void cc_backoff_init(cc_backoff_t *b, uint32_t min, uint32_t max)
 /* The step form; NULL: the defaults. A spin_limit above 20 acts as 20, one above yield_limit as yield_limit. */
 CC_INLINE_ void cc_backoff_init_options(cc_backoff_t *b, const cc_backoff_options_t *options)
 {
-    cc_backoff_options_t defaults = CC_BACKOFF_OPTIONS_INIT;
-    uint32_t yield_limit = options ? options->yield_limit : defaults.yield_limit;
-    uint32_t spin_limit = options ? options->spin_limit : defaults.spin_limit;
+    uint32_t spin_limit = options && options->spin_limit ? options->spin_limit : 6;
     spin_limit = spin_limit < 20 ? spin_limit : 20;
+    uint32_t yield_limit = options && options->yield_limit ? options->yield_limit : spin_limit + 4;
     spin_limit = spin_limit < yield_limit ? spin_limit : yield_limit;
     cc_backoff_init(b, 1, UINT32_C(1) << spin_limit);
     b->yield_limit = yield_limit - spin_limit;
 }
 
-/* Pauses that take about this long here: at least 1. A pause that costs next to nothing counts as 1/4 ns, which is less
- * than the loop around it takes, so that no time turns into endless spinning. */
+/* Pauses that take about this long here: at least 1. A pause that costs next to nothing counts as 1/4 ns, one cycle at 4 GHz,
+ * which is what the loop around it takes at the least; so no time turns into endless spinning. */
 CC_INLINE_ uint32_t cc_backoff_pauses_(uint64_t ns)
 {
     uint32_t pause_ps = cc_backoff_pause_ps_();
@@ -112,6 +120,12 @@ CC_INLINE_ uint32_t cc_backoff_pauses_(uint64_t ns)
 CC_INLINE_ void cc_backoff_init_ns(cc_backoff_t *b, uint64_t min_ns, uint64_t max_ns)
 {
     cc_backoff_init(b, cc_backoff_pauses_(min_ns), cc_backoff_pauses_(max_ns));
+}
+
+/* Makes an object that is all zero the default before its first wait. */
+CC_INLINE_ CC_FLAT_ void cc_backoff_fill_(cc_backoff_t *b, uint32_t max)
+{
+    if ((b->current | b->min | b->max | b->yields | b->yield_limit) == 0) cc_backoff_init(b, 1, max);
 }
 
 /* One step of the progression; past max, spinning is exhausted. */
@@ -133,6 +147,7 @@ CC_INLINE_ CC_FLAT_ void cc_backoff_pause_(uint32_t pauses)
  * max it goes on with max pauses. */
 CC_INLINE_ CC_FLAT_ void cc_backoff_spin(cc_backoff_t *b)
 {
+    cc_backoff_fill_(b, 1024);
     uint32_t pauses = b->current;
     cc_backoff_advance_(b); /* first: what follows the last pause is the caller's next try */
     cc_backoff_pause_(pauses);
@@ -144,17 +159,30 @@ CC_INLINE_ CC_FLAT_ void cc_backoff(cc_backoff_t *b)
     cc_backoff_spin(b);
 }
 
+#if defined(CC_FREESTANDING)
+/* There is nobody to yield to: each yield of the progression is a spin twice as long as the one before it, up to 2^20 pauses
+ * (the largest spin_limit) or max if that is more. */
+CC_INLINE_ void cc_backoff_yield_(const cc_backoff_t *b)
+{
+    uint32_t doublings = b->yields < b->yield_limit ? b->yields : b->yield_limit;
+    uint32_t pauses = b->current;
+    for (; doublings != 0 && pauses <= UINT32_C(1) << 19; doublings--) pauses = pauses ? pauses * 2 : 1;
+    cc_backoff_pause_(pauses);
+}
+#define cc_backoff_may_spin_() true
+#else
+#define cc_backoff_yield_(b)   cc_os_yield_()
+#define cc_backoff_may_spin_() cc_costs_may_spin_()
+#endif
+
 /* For a wait: spins as cc_backoff_spin() does; once that is exhausted, yields the CPU. */
 CC_INLINE_ void cc_backoff_snooze(cc_backoff_t *b)
 {
-#if defined(CC_FREESTANDING)
-    cc_backoff_pause_(b->current);
-#else
-    if (b->yields == 0 && cc_costs_may_spin_())
+    cc_backoff_fill_(b, 64);
+    if (b->yields == 0 && cc_backoff_may_spin_())
         cc_backoff_pause_(b->current);
     else
-        cc_os_yield_();
-#endif
+        cc_backoff_yield_(b);
     if (b->yields == 0)
         cc_backoff_advance_(b);
     else if (b->yields <= b->yield_limit && b->yields != UINT32_MAX)
@@ -184,6 +212,7 @@ CC_INLINE_ uint32_t cc_backoff_random_up_to_(uint32_t *rng, uint32_t range)
  * threads that start from different values do not retry in step. */
 CC_INLINE_ CC_FLAT_ void cc_backoff_jitter(cc_backoff_t *b, uint32_t *rng)
 {
+    cc_backoff_fill_(b, 1024);
     cc_backoff_pause_(cc_backoff_random_up_to_(rng, b->current ? b->current : 1));
     cc_backoff_advance_(b);
 }
@@ -192,8 +221,7 @@ CC_INLINE_ CC_FLAT_ void cc_backoff_jitter(cc_backoff_t *b, uint32_t *rng)
  * to wait. */
 CC_INLINE_ void cc_backoff_ease(cc_backoff_t *b)
 {
-    uint32_t min = b->min ? b->min : 1;
-    b->current = b->current / 2 > min ? b->current / 2 : min;
+    b->current = b->current / 2 > b->min ? b->current / 2 : b->min;
     b->yields = 0;
 }
 
@@ -216,7 +244,7 @@ CC_INLINE_ uint32_t cc_backoff_step(const cc_backoff_t *b)
 /* Back to min and step 0. */
 CC_INLINE_ void cc_backoff_reset(cc_backoff_t *b)
 {
-    b->current = b->min ? b->min : 1;
+    b->current = b->min;
     b->yields = 0;
 }
 

@@ -19,6 +19,7 @@
 #include <concede/concede.h>
 
 #include <chrono>
+#include <ratio>
 #include <type_traits>
 
 namespace concede
@@ -27,15 +28,22 @@ namespace concede
 namespace detail
 {
 
-/* A duration as nanoseconds: none below zero, and one that does not fit is for ever. */
+/* A duration as nanoseconds, rounded up so that a timeout never comes early: none below zero, and one that does not fit is
+ * for ever. Whole numbers are taken apart at the denominator of "nanoseconds in a tick", so that nothing overflows on the
+ * way; where even one tick's remainder would, and for floating point, it is computed as such. */
 template <class Rep, class Period> uint64_t nanoseconds(const std::chrono::duration<Rep, Period> &duration) noexcept
 {
-    typedef std::chrono::duration<double> seconds;
+    typedef std::ratio_divide<Period, std::nano> tick;
+    const uint64_t num = static_cast<uint64_t>(tick::num), den = static_cast<uint64_t>(tick::den);
     if (!(duration > duration.zero())) return 0;
-    if (std::chrono::duration_cast<seconds>(duration).count() > 9e9) return CC_FOREVER; /* int64_t holds 9.2e9 s */
-    auto whole = std::chrono::duration_cast<std::chrono::nanoseconds>(duration);
-    if (whole < duration) ++whole; /* a timeout never comes early */
-    return static_cast<uint64_t>(whole.count());
+    const long double inexact = static_cast<long double>(duration.count()) * tick::num / tick::den;
+    if (inexact > 9e18L) return CC_FOREVER; /* 285 years */
+    if (std::is_integral<Rep>::value && den <= UINT64_MAX / (num + 1)) {
+        const uint64_t ticks = static_cast<uint64_t>(duration.count());
+        return ticks / den * num + (ticks % den * num + den - 1) / den;
+    }
+    const uint64_t whole = static_cast<uint64_t>(inexact);
+    return static_cast<long double>(whole) < inexact ? whole + 1 : whole;
 }
 
 /* How long until a time of any clock: none if it has passed. The difference is taken only where it fits. */

@@ -20,8 +20,8 @@
 
 CC_BEGIN_DECLS
 
-/* Whether the CPU has `sb` (ARM64): set by the first cc_costs(), which everything that waits asks. A weak reference, so that
- * a program that takes nothing but headers links without the library; there it is always `isb`. */
+/* Whether the CPU has `sb` (ARM64). The library sets it before it measures or waits for the first time. The reference is
+ * weak, so that a program that takes nothing but headers links without the library; its pause is always `isb`. */
 CC_API CC_WEAK_ extern uint32_t cc_pause_sb_;
 
 /* One spin-wait hint. Never blocks, orders nothing between CPUs; any thread, also a signal handler. */
@@ -29,6 +29,11 @@ CC_INLINE_ void cc_pause(void)
 {
 #if defined(CC_MODEL)
     model_pause_();
+#elif defined(CC_ARCH_PAUSE_SB_)
+    if (&cc_pause_sb_ != NULL && cc_load_relaxed(&cc_pause_sb_)) /* relaxed: either hint will do */
+        CC_ARCH_PAUSE_SB_();
+    else
+        CC_ARCH_PAUSE_();
 #else
     CC_ARCH_PAUSE_();
 #endif

@@ -24,11 +24,14 @@ static uint32_t sleeps_until_fenced;
 
 #include <string.h>
 
+#include "../../src/backoff.c"
 #include "../../src/channel.c"
+#include "../../src/clock.c"
 #include "../../src/costs.c"
 #include "../../src/event.c"
 #include "../../src/lock.c"
 #include "../../src/park.c"
+#include "../../src/pause.c"
 
 static uint32_t data[4], flags[4], items;
 
@@ -39,8 +42,6 @@ static void common_setup(uint32_t cpus)
     cc_costs_t costs = { 1000, 1, 1, cpus };
     cc_costs_set(&costs);
     sleeps_until_fenced = UINT32_MAX;
-    asked_ = 0;
-    model_statistic(&asked_); /* one CPU is an answer to ask again for, but not where cc_costs_set() gave it */
     memset(data, 0, sizeof data);
     memset(flags, 0, sizeof flags);
     items = 0;
@@ -66,10 +67,10 @@ static void check_data(int i, uint32_t value)
 /* Nobody has asked yet. Each thread would measure another number of CPUs. */
 static void costs_setup(void)
 {
-    state_ = UNKNOWN;
-    is_set_ = first_wake_ns_ = asked_ = 0;
+    runnable_ = is_prepared_ = wake_is_given_ = cpus_are_given_ = first_wake_ns_ = asked_ = 0;
     memset(&costs_, 0, sizeof costs_);
-    model_name(&state_, "state");
+    model_name(&costs_.pause_ps, "pause_ps");
+    model_name(&costs_.yield_ns, "yield_ns");
     model_name(&costs_.cpus, "cpus");
     model_name(&costs_.wake_ns, "wake_ns");
 }
@@ -81,6 +82,24 @@ static void costs_asker(void)
     uint32_t cpus = cc_load_relaxed(&costs->cpus);
     model_check(cpus != 0 && cc_load_relaxed(&costs->wake_ns) != 0 && costs->pause_ps != 0 && costs->yield_ns != 0);
     model_check(cc_load_relaxed(&cc_costs()->cpus) == cpus);
+}
+
+/* Whoever is told what another thread measured sees what that one did before. The number of CPUs says whose answer it is. */
+static void costs_writer(void)
+{
+    write_data(0);
+    (void)cc_costs();
+}
+
+static void costs_reader(void)
+{
+    if (cc_load_relaxed(&cc_costs()->cpus) == 3) check_data(0, 1);
+}
+
+static void costs_data_setup(void)
+{
+    costs_setup();
+    memset(data, 0, sizeof data);
 }
 
 /* ---- the parker ---- */
@@ -828,6 +847,10 @@ static void send_two_timed_and_close(void)
 #define BOUND(preemptions) .bound = preemptions, .full_bound = preemptions + 1, .old_reads = 1, .full_old_reads = 2
 
 static const model_client_t clients[] = {
+    { .name = "costs_bring_what_the_first_did",
+      .setup = costs_data_setup,
+      .threads = { costs_writer, costs_reader },
+      BOUND(2) },
     { .name = "costs_asked_by_two", .setup = costs_setup, .threads = { costs_asker, costs_asker }, BOUND(2) },
     { .name = "costs_asked_by_three",
       .setup = costs_setup,

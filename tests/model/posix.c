@@ -79,7 +79,8 @@ static void posix_wake_(const uint32_t *word, uint32_t count);
 void posix_yield_(void);
 uint64_t posix_now_(void);
 bool posix_register_(void), posix_membarrier_(void), posix_has_sb_(void);
-uint32_t posix_cpus_(void);
+uint32_t posix_cpus_(void), posix_quota_(void);
+const char *posix_environment_(const char *name);
 
 #define pthread_mutex_t                   mutex_t
 #define pthread_cond_t                    condition_t
@@ -101,6 +102,8 @@ uint32_t posix_cpus_(void);
 #define cc_os_membarrier_register_        posix_register_
 #define cc_os_membarrier_                 posix_membarrier_
 #define cc_os_cpus_                       posix_cpus_
+#define cc_os_quota_                      posix_quota_
+#define cc_os_environment_                posix_environment_
 #define cc_os_has_sb_                     posix_has_sb_
 #include "../../src/os_posix.c"
 

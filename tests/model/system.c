@@ -145,7 +145,18 @@ uint32_t cc_os_cpus_(void)
     return (uint32_t)run.self + 2;
 }
 
+uint32_t cc_os_quota_(void)
+{
+    return UINT32_MAX;
+}
+
 bool cc_os_has_sb_(void)
 {
     return false;
+}
+
+const char *cc_os_environment_(const char *name)
+{
+    (void)name;
+    return NULL;
 }

@@ -3,6 +3,7 @@
 #include "harness.h"
 #include <concede/arch.h>
 #undef CC_ARCH_PAUSE_
+#undef CC_ARCH_PAUSE_SB_
 #define CC_ARCH_PAUSE_() (void)paused++
 static uint64_t paused;
 #include <concede/backoff.h>
@@ -41,17 +42,18 @@ static unsigned yields_before;
         CHECK_EQ(fake.yields - yields_before, yields_);      \
     } while (0)
 
-/* A yield, or where there is no system, max pauses in its place. */
-#define YIELDS(call, max) DOES(call, FREESTANDING ? (max) : 0, FREESTANDING ? 0 : 1)
+/* A yield, or where there is no system, these pauses in its place. */
+#define YIELDS(call, pauses) DOES(call, FREESTANDING ? (pauses) : 0, FREESTANDING ? 0 : 1)
 
 TEST(snooze_goes_through_the_documented_steps)
 {
-    cc_backoff_t forms[3] = { CC_SNOOZE_INIT };
-    cc_backoff_options_t options = CC_BACKOFF_OPTIONS_INIT;
+    cc_backoff_t forms[5] = { CC_SNOOZE_INIT }; /* the last is all zero */
+    cc_backoff_options_t options = CC_BACKOFF_OPTIONS_INIT, zero = { 0, 0 };
     cc_backoff_init_options(&forms[1], NULL);
     cc_backoff_init_options(&forms[2], &options);
+    cc_backoff_init_options(&forms[3], &zero);
     set_up(2);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 5; i++) {
         cc_backoff_t *b = &forms[i];
         for (uint32_t step = 0; step < 12; step++) {
             CHECK_EQ(cc_backoff_step(b), step);
@@ -59,10 +61,11 @@ TEST(snooze_goes_through_the_documented_steps)
             if (step <= 6)
                 DOES(cc_backoff_snooze(b), UINT64_C(1) << step, 0);
             else
-                YIELDS(cc_backoff_snooze(b), 64);
+                YIELDS(cc_backoff_snooze(b), UINT64_C(1)
+                                                 << (step < 10 ? step : 10)); /* 128, 256, 512, 1024, then stays */
         }
         for (int more = 0; more < 3; more++) { /* completed stays completed and moves nothing */
-            YIELDS(cc_backoff_snooze(b), 64);
+            YIELDS(cc_backoff_snooze(b), 1024);
             CHECK_EQ(cc_backoff_step(b), 11);
             CHECK(cc_backoff_is_completed(b));
         }
@@ -94,13 +97,13 @@ TEST(spin_at_max_lets_a_snooze_yield)
     DOES(cc_backoff_snooze(&b), 2, 0);
     DOES(cc_backoff_spin(&b), 4, 0);
     CHECK_EQ(cc_backoff_step(&b), 3);
-    YIELDS(cc_backoff_snooze(&b), 4);
+    YIELDS(cc_backoff_snooze(&b), 8);
     CHECK_EQ(cc_backoff_step(&b), 4);
     DOES(cc_backoff_spin(&b), 4, 0); /* spin after that moves nothing */
     CHECK_EQ(cc_backoff_step(&b), 4);
     for (int i = 0; i < 3; i++) {
         CHECK(!cc_backoff_is_completed(&b));
-        YIELDS(cc_backoff_snooze(&b), 4);
+        YIELDS(cc_backoff_snooze(&b), UINT64_C(16) << i);
     }
     CHECK(cc_backoff_is_completed(&b));
     DOES(cc_backoff_spin(&b), 4, 0);
@@ -168,36 +171,50 @@ TEST(fields_set_by_hand_to_anything_are_safe)
                 if (call == 1) cc_backoff_snooze(&b);
                 if (call == 2) cc_backoff_jitter(&b, &rng);
                 if (call == 3) cc_backoff_ease(&b), cc_backoff_spin(&b);
+                if (FREESTANDING && call == 1) most = UINT32_C(1) << 20; /* each yield is a longer spin */
                 CHECK(paused - pauses_before <= most);
                 CHECK(paused - pauses_before > 0 || fake.yields - yields_before == 1);
-                CHECK(b.current <= 100);
+                CHECK(b.current <= 100 || (code == 0 && b.current <= 1024)); /* all zero: the default */
                 (void)cc_backoff_step(&b);
             }
             cc_backoff_reset(&b);
-            CHECK_EQ(b.current, start.min ? start.min : 1);
+            CHECK_EQ(b.current, b.min);
             CHECK_EQ(cc_backoff_step(&b), 0);
         }
     }
 }
 
-TEST(all_zero_acts_as_one_pause)
+TEST(all_zero_acts_as_the_default)
 {
-    cc_backoff_t b = { 0, 0, 0, 0, 0 };
-    set_up(2);
-    CHECK_EQ(cc_backoff_step(&b), 0);
-    CHECK(!cc_backoff_is_completed(&b));
-    DOES(cc_backoff_spin(&b), 1, 0);
-    CHECK(cc_backoff_is_completed(&b)); /* no yields are worth it */
+    enum { SPIN, JITTER, EASE_AND_RESET };
+    for (int first = SPIN; first <= EASE_AND_RESET; first++) {
+        cc_backoff_t b = { 0, 0, 0, 0, 0 };
+        uint32_t rng = 1;
+        set_up(2);
+        CHECK_EQ(cc_backoff_step(&b), 0);
+        CHECK(!cc_backoff_is_completed(&b));
+        if (first == EASE_AND_RESET) cc_backoff_ease(&b), cc_backoff_reset(&b);
+        if (first == JITTER)
+            DOES(cc_backoff_jitter(&b, &rng), 1, 0);
+        else
+            DOES(cc_backoff_spin(&b), 1, 0);
+        for (uint32_t step = 1; step < 20;
+             step++) /* as CC_BACKOFF_INIT: a snooze first makes it CC_SNOOZE_INIT, above */
+            DOES(cc_backoff_spin(&b), UINT64_C(1) << (step < 10 ? step : 10), 0);
+        CHECK(!cc_backoff_is_completed(&b));
+        CHECK_EQ(b.yield_limit, 4);
+    }
 }
 
 TEST(step_form_makes_bad_limits_safe)
 {
     static const struct {
         uint32_t spin_limit, yield_limit, max, yields;
-    } cases[] = { { 0, 0, 1, 0 },           { 0, 3, 1, 3 },
-                  { 7, 3, 8, 0 },           { 20, 30, 1u << 20, 10 },
-                  { 21, 30, 1u << 20, 10 }, { UINT32_MAX, UINT32_MAX, 1u << 20, UINT32_MAX - 20 },
-                  { UINT32_MAX, 5, 32, 0 } };
+    } cases[] = { { 0, 0, 64, 4 },          { 8, 0, 256, 4 },
+                  { 30, 0, 1u << 20, 4 },   { 0, 3, 8, 0 },
+                  { 0, 8, 64, 2 },          { 7, 3, 8, 0 },
+                  { 20, 30, 1u << 20, 10 }, { 21, 30, 1u << 20, 10 },
+                  { UINT32_MAX, 5, 32, 0 }, { UINT32_MAX, UINT32_MAX, 1u << 20, UINT32_MAX - 20 } };
     set_up(2);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cc_backoff_options_t options = { cases[i].spin_limit, cases[i].yield_limit };
@@ -212,7 +229,7 @@ TEST(step_form_makes_bad_limits_safe)
 TEST(step_form_completes_after_yield_limit)
 {
     set_up(2);
-    for (uint32_t spin_limit = 0; spin_limit <= 8; spin_limit++) {
+    for (uint32_t spin_limit = 1; spin_limit <= 8; spin_limit++) {
         for (uint32_t yield_limit = spin_limit; yield_limit <= 12; yield_limit++) {
             cc_backoff_options_t options = { spin_limit, yield_limit };
             cc_backoff_t b;
@@ -223,7 +240,7 @@ TEST(step_form_completes_after_yield_limit)
                 if (step <= spin_limit)
                     DOES(cc_backoff_snooze(&b), UINT64_C(1) << step, 0);
                 else
-                    YIELDS(cc_backoff_snooze(&b), UINT64_C(1) << spin_limit);
+                    YIELDS(cc_backoff_snooze(&b), UINT64_C(1) << step);
             }
             CHECK_EQ(cc_backoff_step(&b), yield_limit + 1);
             CHECK(cc_backoff_is_completed(&b));
@@ -236,7 +253,7 @@ TEST(yields_never_wrap_around_to_spinning)
     cc_backoff_t b = { 1, 1, 1, UINT32_MAX, UINT32_MAX };
     set_up(2);
     for (int i = 0; i < 3; i++) {
-        YIELDS(cc_backoff_snooze(&b), 1);
+        YIELDS(cc_backoff_snooze(&b), 1 << 20); /* the longest there is without a system */
         CHECK_EQ(b.yields, UINT32_MAX);
     }
 }
@@ -433,6 +450,6 @@ TEST(no_system_is_referenced)
     cc_backoff_t b = CC_SNOOZE_INIT;
     set_up(1);
     for (int i = 0; i < 20; i++) cc_backoff_snooze(&b);
-    CHECK_EQ(paused, 127 + 13 * 64);
+    CHECK_EQ(paused, 127 + 128 + 256 + 512 + 10 * 1024);
 }
 #endif

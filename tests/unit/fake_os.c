@@ -14,6 +14,7 @@ void fake_start(void)
     memset(&fake, 0, sizeof fake);
     fake.now_ns = 1000000000;
     fake.cpus = 2;
+    fake.quota = UINT32_MAX;
     fake.registers = true;
     fake.membarriers_granted = UINT32_MAX;
 }
@@ -21,6 +22,7 @@ void fake_start(void)
 void fake_forget(void)
 {
     fake.waits = fake.wakes = fake.yields = fake.registrations = fake.membarriers = fake.clock_reads = fake.pauses = 0;
+    fake.quota_reads = 0;
     fake.waited_on = fake.woken = NULL;
 }
 
@@ -102,7 +104,18 @@ uint32_t cc_os_cpus_(void)
     return fake.cpus;
 }
 
+uint32_t cc_os_quota_(void)
+{
+    fake.quota_reads++;
+    return fake.quota;
+}
+
 bool cc_os_has_sb_(void)
 {
     return fake.has_sb;
+}
+
+const char *cc_os_environment_(const char *name)
+{
+    return fake.costs && strcmp(name, "CONCEDE_COSTS") == 0 ? fake.costs : NULL;
 }

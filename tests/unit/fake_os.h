@@ -26,7 +26,8 @@ typedef struct fake_result {
 typedef struct fake_os {
     /* set by the test */
     uint64_t now_ns;
-    uint32_t cpus;
+    uint32_t cpus, quota;
+    const char *costs;                    /* the environment's CONCEDE_COSTS; NULL: not there */
     uint64_t pause_ps, yield_ns, wake_ns; /* what these take on the clock */
     bool registers;                       /* whether membarrier can be registered */
     bool has_sb;
@@ -37,7 +38,7 @@ typedef struct fake_os {
     size_t script_lines;
 
     /* counted */
-    unsigned waits, wakes, yields, registrations, membarriers, clock_reads, pauses;
+    unsigned waits, wakes, yields, registrations, membarriers, clock_reads, pauses, quota_reads;
 
     /* seen last */
     const uint32_t *waited_on, *woken;
@@ -47,7 +48,7 @@ typedef struct fake_os {
 
 extern fake_os fake;
 
-/* Two CPUs, membarrier granted, the clock at one second, nothing counted, no hooks, no script. */
+/* Two CPUs, no quota, membarrier granted, the clock at one second, nothing counted, no hooks, no script. */
 void fake_start(void);
 
 /* Forgets what was counted, and nothing else. */

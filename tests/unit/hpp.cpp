@@ -55,6 +55,49 @@ template <class Time> static void farthest_times()
     global.unlock();
 }
 
+// Compared with the exact value, rounded up: a product of 128 bits.
+template <class Rep, class Period> static void check_duration(Rep count)
+{
+    typedef std::ratio_divide<Period, std::nano> tick;
+    __extension__ typedef unsigned __int128 wide;
+    wide exact = (static_cast<wide>(count) * static_cast<wide>(tick::num) + static_cast<wide>(tick::den) - 1) /
+                 static_cast<wide>(tick::den);
+    uint64_t found = concede::detail::nanoseconds(duration<Rep, Period>(count));
+    if (exact > static_cast<wide>(9000000000000000000u)) {
+        CHECK(found == CC_FOREVER);
+    } else {
+        CHECK_EQ(found, static_cast<uint64_t>(exact));
+    }
+}
+
+TEST(durations_of_odd_periods_do_not_overflow)
+{
+    const int64_t counts[] = { 1, 2, 3, 5, 7, 999, 1000000007, 15000000000, 4611686018427387904, INT64_MAX };
+    for (int64_t count : counts) {
+        check_duration<int64_t, std::ratio<1, 3>>(count);
+        check_duration<int64_t, std::ratio<7, 3>>(count);
+        check_duration<int64_t, std::ratio<1, 48000>>(count);
+        check_duration<int64_t, std::ratio<1001, 30000>>(count);
+        check_duration<int64_t, std::nano>(count);
+        check_duration<int64_t, std::pico>(count);
+        check_duration<int64_t, std::ratio<3600>>(count);
+        check_duration<uint64_t, std::ratio<1, 3>>(static_cast<uint64_t>(count));
+        check_duration<uint64_t, std::nano>(UINT64_MAX);
+    }
+    check_duration<int32_t, std::ratio<1, 3>>(INT32_MAX);
+    // A remainder of one tick that does not fit: computed in floating point, and not early.
+    typedef std::ratio<1000000007, 1000000000000000009> odd;
+    uint64_t odd_ns = concede::detail::nanoseconds(duration<int64_t, odd>(1000000000000000009));
+    CHECK(odd_ns >= 1000000007000000000 && odd_ns < 1000000007000001000);
+    CHECK_EQ(concede::detail::nanoseconds(duration<double>(1e-10)), 1);
+    CHECK_EQ(concede::detail::nanoseconds(duration<double>(1.5)), 1500000000);
+    CHECK_EQ(concede::detail::nanoseconds(duration<float, std::ratio<1, 3>>(3)), 1000000000);
+    CHECK_EQ(concede::detail::nanoseconds(duration<double>(1e300)), CC_FOREVER);
+    CHECK_EQ(concede::detail::nanoseconds(duration<double>(std::numeric_limits<double>::infinity())), CC_FOREVER);
+    CHECK_EQ(concede::detail::nanoseconds(duration<double>(std::numeric_limits<double>::quiet_NaN())), 0);
+    CHECK_EQ(concede::detail::nanoseconds(duration<int64_t, std::ratio<1, 3>>(-1)), 0);
+}
+
 TEST(times_of_any_clock_are_no_overflow)
 {
     using std::chrono::steady_clock;

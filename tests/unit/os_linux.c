@@ -1,4 +1,5 @@
-/* src/os_linux.c on a kernel that answers as told: every errno, what it is asked for, and cgroup files of all kinds. */
+/* src/os_linux.c on a kernel that answers as told: every errno, what it is asked for, and cgroup files of all kinds.
+ * os_linux_time64.c is this file with the second futex call that a 32-bit kernel may have. */
 #include "harness.h"
 
 #if defined(__linux__)
@@ -9,18 +10,49 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* The next answer: what syscall() returns, and errno with it. */
+/* The next answer: what syscall() returns, and errno with it. `lacks` is a call that the kernel does not have. */
 static struct {
-    long result;
+    long result, lacks;
     int error;
     unsigned calls, yields;
     long number;
     const void *word;
     int operation;
     uint32_t value;
-    const struct timespec *timeout;
-    struct timespec until;
+    const void *timeout;
+    struct {
+        int64_t tv_sec, tv_nsec;
+    } until;
 } kernel;
+
+#if defined(SYS_futex)
+#define FUTEX_NUMBER SYS_futex
+#else
+#define FUTEX_NUMBER -1
+#endif
+#if defined(SYS_futex_time64)
+#define FUTEX_TIME64_NUMBER SYS_futex_time64
+#else
+#define FUTEX_TIME64_NUMBER -1
+#endif
+
+/* The time that a futex call was given, in the form that this call has. */
+static void take_time(long number)
+{
+    if (number == FUTEX_TIME64_NUMBER) {
+        memcpy(&kernel.until, kernel.timeout, sizeof kernel.until);
+    } else if (FUTEX_TIME64_NUMBER != -1) {
+        int32_t narrow[2];
+        memcpy(narrow, kernel.timeout, sizeof narrow);
+        kernel.until.tv_sec = narrow[0];
+        kernel.until.tv_nsec = narrow[1];
+    } else {
+        struct timespec own;
+        memcpy(&own, kernel.timeout, sizeof own);
+        kernel.until.tv_sec = own.tv_sec;
+        kernel.until.tv_nsec = own.tv_nsec;
+    }
+}
 
 static long fake_syscall(long number, ...)
 {
@@ -35,16 +67,19 @@ static long fake_syscall(long number, ...)
         return syscall(number, file, bytes, size);
     }
     kernel.calls++;
+    if (kernel.lacks != 0 && number == kernel.lacks) {
+        va_end(list);
+        errno = ENOSYS;
+        return -1;
+    }
     kernel.number = number;
-#if defined(SYS_futex)
-    if (number == SYS_futex) {
+    if (number == FUTEX_NUMBER || number == FUTEX_TIME64_NUMBER) {
         kernel.word = va_arg(list, const void *);
         kernel.operation = va_arg(list, int);
         kernel.value = va_arg(list, uint32_t);
-        kernel.timeout = va_arg(list, const struct timespec *);
-        if (kernel.timeout != NULL) kernel.until = *kernel.timeout;
+        kernel.timeout = va_arg(list, const void *);
+        if (kernel.timeout != NULL) take_time(number);
     }
-#endif
     if (number == SYS_sched_getaffinity && kernel.result > 0) {
         (void)va_arg(list, int);
         size_t size = va_arg(list, size_t);
@@ -63,11 +98,21 @@ static int fake_sched_yield(void)
     return kernel.error != 0 ? -1 : 0;
 }
 
+static bool is_secure; /* whether the kernel says that the program has more rights than who started it */
+
+static unsigned long fake_getauxval(unsigned long type)
+{
+    return type == 23 ? is_secure : 0; /* AT_SECURE */
+}
+
+#include <sys/auxv.h>
 #define syscall     fake_syscall
 #define sched_yield fake_sched_yield
+#define getauxval   fake_getauxval
 #include "../../src/os_linux.c"
 #undef syscall
 #undef sched_yield
+#undef getauxval
 
 enum { ERRORS = 134 }; /* Linux has errno 1 to 133 */
 
@@ -100,7 +145,6 @@ TEST(a_refused_wait_still_keeps_its_deadline)
     CHECK_EQ(cc_os_wait_(&word, 0, cc_os_now_() + UINT64_C(3600000000000)), 0);
 }
 
-#if !defined(SYS_futex_time64)
 TEST(a_wait_asks_for_an_absolute_time_on_the_monotonic_clock)
 {
     uint32_t word = 0;
@@ -115,6 +159,39 @@ TEST(a_wait_asks_for_an_absolute_time_on_the_monotonic_clock)
     CHECK(kernel.timeout == NULL);
     (void)cc_os_wait_(&word, 77, CC_FOREVER - 1);
     CHECK(kernel.until.tv_sec > 0);
+}
+
+#if defined(SYS_futex_time64) && defined(SYS_futex)
+/* A wait by one call and a wake by the other would never meet: both go on to the call that the kernel has. */
+TEST(a_kernel_with_one_of_the_two_futex_calls_waits_and_wakes_by_it)
+{
+    const long calls[] = { SYS_futex, SYS_futex_time64 };
+    for (int i = 0; i < 2; i++) {
+        uint32_t word = 0;
+        answer(0, 0);
+        kernel.lacks = calls[i];
+        CHECK_EQ(cc_os_wait_(&word, 77, UINT64_C(5000000007)), 0);
+        CHECK_EQ(kernel.number, calls[1 - i]);
+        CHECK_EQ(kernel.operation, 9 | 128);
+        CHECK_EQ(kernel.until.tv_sec, 5);
+        CHECK_EQ(kernel.until.tv_nsec, 7);
+        CHECK_EQ(kernel.yields, 0);
+        kernel.number = 0;
+        cc_os_wake_(&word, 3);
+        CHECK_EQ(kernel.number, calls[1 - i]);
+        CHECK_EQ(kernel.operation, 1 | 128);
+        CHECK_EQ(kernel.value, 3);
+        CHECK_EQ(errno, 4711);
+    }
+}
+
+TEST(a_time_of_32_bits_ends_early_instead_of_wrapping)
+{
+    uint32_t word = 0;
+    answer(0, 0);
+    kernel.lacks = SYS_futex_time64;
+    (void)cc_os_wait_(&word, 0, UINT64_C(5000000000) * 1000000000);
+    CHECK_EQ(kernel.until.tv_sec, INT32_MAX);
 }
 #endif
 
@@ -131,7 +208,7 @@ TEST(a_wake_of_all_fits_the_kernel_s_int)
         answer(0, error);
         cc_os_wake_(&word, 1);
         CHECK_EQ(errno, 4711);
-        CHECK_EQ(kernel.calls, 1);
+        CHECK(kernel.calls == 1 || (error == ENOSYS && FUTEX_TIME64_NUMBER != -1));
     }
 }
 
@@ -163,6 +240,17 @@ TEST(cpus_are_counted_beyond_one_word_and_never_zero)
     answer(0, ENOSYS);
     CHECK_EQ(affinity_cpus_(), 0);
     CHECK_EQ(cc_os_cpus_(), 1);
+}
+
+TEST(a_privileged_program_has_no_environment)
+{
+    REQUIRE(setenv("CONCEDE_TEST", "here", 1) == 0);
+    is_secure = false;
+    CHECK(strcmp(cc_os_environment_("CONCEDE_TEST"), "here") == 0);
+    CHECK(cc_os_environment_("CONCEDE_NO_SUCH_THING") == NULL);
+    is_secure = true;
+    CHECK(cc_os_environment_("CONCEDE_TEST") == NULL);
+    is_secure = false;
 }
 
 /* A tree of files like /sys/fs/cgroup, in a folder of its own. */

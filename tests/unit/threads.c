@@ -3,6 +3,8 @@
 #include "harness.h"
 #include <concede/concede.h>
 
+#include "../../src/backoff.h"
+
 static const cc_costs_t *seen_costs[8];
 
 static void costs_body(int index, void *shared)
@@ -46,6 +48,33 @@ static void backoff_body(int index, void *shared)
 TEST(backoffs_of_different_threads_are_independent_under_load)
 {
     test_threads(8, backoff_body, NULL);
+}
+
+/* Threads that start their random backoffs from one seed would retry in step, and a thread that starts from the same one at
+ * every wait repeats itself. */
+enum { SEEDERS = 4, SEEDS = 1000 };
+static uint32_t seeds[SEEDERS * SEEDS];
+
+static void seed_body(int index, void *shared)
+{
+    (void)shared;
+    for (int i = 0; i < SEEDS; i++) seeds[index * SEEDS + i] = cc_backoff_seed_();
+}
+
+static int compare_seeds(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+TEST(seeds_differ_between_threads_and_between_calls)
+{
+    int same = 0;
+    test_threads(SEEDERS, seed_body, NULL);
+    qsort(seeds, SEEDERS * SEEDS, sizeof seeds[0], compare_seeds);
+    CHECK(seeds[0] != 0); /* no generator stands still on it */
+    for (int i = 1; i < SEEDERS * SEEDS; i++) same += seeds[i] == seeds[i - 1];
+    CHECK(same <= 2); /* of 4,000 numbers of 32 bits by chance: 0.002 */
 }
 
 #if !defined(_WIN32)

@@ -1,0 +1,20 @@
+/* backoff.c: where random backoffs start. */
+#include "backoff.h"
+
+#if defined(CC_MODEL)
+/* A checker runs the same program again and again, so that nothing in it may depend on what came before. */
+uint32_t cc_backoff_seed_(void)
+{
+    return 1;
+}
+#else
+/* Each thread has a series of its own and draws its seeds from it. The series starts from its address, which no two threads
+ * share; 2654435761 is 2^32 divided by the golden ratio, which spreads addresses that differ in a few bits. */
+static _Thread_local uint32_t series_;
+
+uint32_t cc_backoff_seed_(void)
+{
+    if (series_ == 0) series_ = (uint32_t)((uintptr_t)&series_ >> 4) * UINT32_C(2654435761);
+    return cc_backoff_random_(&series_);
+}
+#endif

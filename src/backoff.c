@@ -8,8 +8,8 @@ uint32_t cc_backoff_seed_(void)
     return 1;
 }
 #else
-/* Each thread has a series of its own and draws its seeds from it. The series starts from its address, which no two threads
- * share; 2654435761 is 2^32 divided by the golden ratio, which spreads addresses that differ in a few bits. */
+/* Each thread has a series of its own and draws its seeds from it. The series starts from its address, which no two
+ * threads share; 2654435761 is 2^32 divided by the golden ratio, which spreads addresses that differ in a few bits. */
 static _Thread_local uint32_t series_;
 
 uint32_t cc_backoff_seed_(void)

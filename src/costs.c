@@ -1,5 +1,5 @@
-/* costs.c: measures what waiting costs here. Each cost is measured when it is first needed, so that who needs one does not
- * pay for the others. */
+/* costs.c: measures what waiting costs here. Each cost is measured when it is first needed, so that who needs one does
+ * not pay for the others. */
 #include "costs.h"
 
 #include <concede/atomic.h>
@@ -8,8 +8,8 @@
 #include "os.h"
 #include "pause.h"
 
-/* A field is 0 until its cost is known. It goes from 0 to its value once, by a compare-and-swap of whoever measured first;
- * after that only `wake_ns` and `cpus` move, unless they were given. */
+/* A field is 0 until its cost is known. It goes from 0 to its value once, by a compare-and-swap of whoever measured
+ * first; after that only `wake_ns` and `cpus` move, unless they were given. */
 static cc_costs_t costs_;
 
 /* CPUs that our threads may run on; 0: not asked yet. `cpus` is that or the container's quota, if the quota is less. */
@@ -113,8 +113,8 @@ static uint32_t at_least_1_(uint64_t value)
     return value == 0 ? 1 : value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 }
 
-/* Batches that take a few times as long as reading the clock (29 ns on AMD Zen 4 under KVM, where a pause takes 32 ns, a
- * system call 215 ns and a yield 700 ns), and all together less than 30 us where a pause takes 140 ns. */
+/* Batches that take a few times as long as reading the clock (29 ns on AMD Zen 4 under KVM, where a pause takes 32 ns,
+ * a system call 215 ns and a yield 700 ns), and all together less than 30 us where a pause takes 140 ns. */
 enum { PAUSES = 64, SYSTEM_CALLS = 4, YIELDS = 2 };
 
 static void pauses_(void)
@@ -133,8 +133,8 @@ static void system_calls_(void)
     for (int i = 0; i < SYSTEM_CALLS; i++) cc_os_wake_(&first_wake_ns_, 1); /* nobody ever sleeps there */
 }
 
-/* A wake-up that nobody measured yet is taken for 100 times a system call that does nothing: 215 ns and 20 to 30 us on a
- * virtual machine (AMD Zen 4, KVM), 70 ns and 5 us on bare metal. The first real sleeps correct it. */
+/* A wake-up that nobody measured yet is taken for 100 times a system call that does nothing: 215 ns and 20 to 30 us on
+ * a virtual machine (AMD Zen 4, KVM), 70 ns and 5 us on bare metal. The first real sleeps correct it. */
 enum { WAKE_IN_SYSTEM_CALLS = 100, WAKE_MIN_NS = 2000, WAKE_MAX_NS = 1000000 };
 
 static uint32_t measure_wake_ns_(void)
@@ -147,10 +147,10 @@ static uint32_t measure_wake_ns_(void)
     return (uint32_t)wake;
 }
 
-/* A yield that runs another thread takes as long as that thread likes, and says nothing about what a yield costs. Alone it
- * takes about 3 system calls (0.7 us on AMD Zen 4 under KVM), to a thread that yields back 17 (3.7 us), to one that
- * counts up to a whole time slice: so one that takes more than 8, and more than 2 us, ran somebody. At the first of those
- * we stop, since the next would take as long; if there is no other, 3 system calls are the answer. */
+/* A yield that runs another thread takes as long as that thread likes, and says nothing about what a yield costs. Alone
+ * it takes about 3 system calls (0.7 us on AMD Zen 4 under KVM), to a thread that yields back 17 (3.7 us), to one that
+ * counts up to a whole time slice: so one that takes more than 8, and more than 2 us, ran somebody. At the first of
+ * those we stop, since the next would take as long; if there is no other, 3 system calls are the answer. */
 enum { YIELD_IN_SYSTEM_CALLS = 3, YIELD_MOST_IN_SYSTEM_CALLS = 8, YIELD_ALONE_NS = 2000 };
 
 static uint32_t measure_yield_ns_(void)
@@ -248,8 +248,8 @@ bool cc_costs_are_known_(void)
     return cc_load_relaxed(&costs_.pause_ps) != 0; /* relaxed: who uses it looks again */
 }
 
-/* About half of a wake-up's time is work: of 35 us, 11 us in the waker and 10 us in the woken (`concede info` on AMD Zen 3
- * under KVM). During the rest the CPU is idle, which costs time but no quota. */
+/* About half of a wake-up's time is work: of 35 us, 11 us in the waker and 10 us in the woken (`concede info` on AMD
+ * Zen 3 under KVM). During the rest the CPU is idle, which costs time but no quota. */
 uint64_t cc_costs_spin_limit_ns_(void)
 {
     uint32_t cpus = known_(&costs_.cpus, measure_cpus_);
@@ -257,8 +257,8 @@ uint64_t cc_costs_spin_limit_ns_(void)
     return is_limited ? cc_costs_wake_ns_() / 2 : UINT64_MAX;
 }
 
-/* Follows the quicker wake-ups: an eighth of the way down, a 64th up, and to no more than twice the first estimate. A wake-up
- * that took long tells of a busy CPU, not of what waking costs. */
+/* Follows the quicker wake-ups: an eighth of the way down, a 64th up, and to no more than twice the first estimate. A
+ * wake-up that took long tells of a busy CPU, not of what waking costs. */
 void cc_costs_woken_(uint64_t ns)
 {
     if (cc_load_relaxed(&wake_is_given_)) return; /* relaxed, all: an estimate; a lost update does no harm */

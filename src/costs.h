@@ -7,13 +7,13 @@
 /* cc_costs()->wake_ns alone: measures nothing else. Any thread. */
 uint32_t cc_costs_wake_ns_(void);
 
-/* Whether cc_backoff_pauses_() would return at once: the first call measures the pause, and reads the clock for that. Any
- * thread. */
+/* Whether cc_backoff_pauses_() would return at once: the first call measures the pause, and reads the clock for that.
+ * Any thread. */
 bool cc_costs_are_known_(void);
 
-/* The longest that one wait may spin, besides what its policy says; UINT64_MAX: no limit. Where a quota limits the CPU time
- * of this process it is the CPU time that sleeping and waking would take, so that spinning at most doubles what the wait
- * costs. The first call reads the quota, which takes some ten microseconds. Any thread. */
+/* The longest that one wait may spin, besides what its policy says; UINT64_MAX: no limit. Where a quota limits the CPU
+ * time of this process it is the CPU time that sleeping and waking would take, so that spinning at most doubles what
+ * the wait costs. The first call reads the quota, which takes some ten microseconds. Any thread. */
 uint64_t cc_costs_spin_limit_ns_(void);
 
 /* A wake-up took this long to arrive: refines cc_costs()->wake_ns unless it was given. Any thread. */

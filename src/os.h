@@ -8,9 +8,10 @@
 
 CC_BEGIN_DECLS
 
-/* Sleeps while *word == expected, until a wake on the same address or the deadline (cc_now_ns() time; CC_FOREVER: none).
- * The comparison and falling asleep are one step for every cc_os_wake_() on the address. It may return for no reason, so
- * callers loop. Only a wait that returns 0 uses up a wake: one that crosses a signal or the deadline is not lost on it.
+/* Sleeps while *word == expected, until a wake on the same address or the deadline (cc_now_ns() time; CC_FOREVER:
+ * none). The comparison and falling asleep are one step for every cc_os_wake_() on the address. It may return for no
+ * reason, so callers loop. Only a wait that returns 0 uses up a wake: one that crosses a signal or the deadline is not
+ * lost on it.
  *   0          woken (or for no reason)
  *   EAGAIN     *word differed
  *   EINTR      a signal arrived
@@ -38,8 +39,8 @@ bool cc_os_membarrier_(void);
 /* CPUs that the threads of this process may run on, at least 1: how many of them can run at the same time. */
 uint32_t cc_os_cpus_(void);
 
-/* Whole CPUs whose time the container of this process may use, at least 1; UINT32_MAX: as many as there are. A quota does not
- * keep threads from running at the same time: it stops all of them once its time is used up. */
+/* Whole CPUs whose time the container of this process may use, at least 1; UINT32_MAX: as many as there are. A quota
+ * does not keep threads from running at the same time: it stops all of them once its time is used up. */
 uint32_t cc_os_quota_(void);
 
 /* Whether the CPUs have ARM64's `sb`, as far as the system tells. */

@@ -27,8 +27,9 @@ enum { MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3, MEMBARRIER_REGISTER_PRIVATE_EXPEDI
         errno = saved_;                    \
     } while (0)
 
-/* A 64-bit kernel has one futex call. A 32-bit one has SYS_futex, whose times have 32 bits, or SYS_futex_time64, or both: old
- * kernels lack the second, and new ones may be built without the first. So a wait and a wake each try both. */
+/* A 64-bit kernel has one futex call. A 32-bit one has SYS_futex, whose times have 32 bits, or SYS_futex_time64, or
+ * both: old kernels lack the second, and new ones may be built without the first. So a wait and a wake each try both.
+ * */
 #if defined(SYS_futex_time64)
 typedef struct {
     int64_t tv_sec, tv_nsec;
@@ -96,8 +97,8 @@ static bool membarrier_(int command)
     return result == 0;
 }
 
-/* Opens a file and makes one call that reads it; what that returned. By their numbers, because open(), read() and close() are
- * cancellation points. */
+/* Opens a file and makes one call that reads it; what that returned. By their numbers, because open(), read() and
+ * close() are cancellation points. */
 static long read_once_(long call, const char *path, int flags, char *bytes, size_t size)
 {
     long file, got, closed;
@@ -127,8 +128,8 @@ static uint64_t number_(const char **text)
     return at == start ? UINT64_MAX : value;
 }
 
-/* Whole CPUs that the quota of one cgroup directory allows; UINT32_MAX: no limit there. A fraction is dropped, because a CPU
- * that is half ours cannot be planned with; but a quota below one CPU counts as one. */
+/* Whole CPUs that the quota of one cgroup directory allows; UINT32_MAX: no limit there. A fraction is dropped, because
+ * a CPU that is half ours cannot be planned with; but a quota below one CPU counts as one. */
 static uint32_t quota_cpus_(char *path, size_t length, bool version_2)
 {
     char text[64];
@@ -149,7 +150,8 @@ static uint32_t quota_cpus_(char *path, size_t length, bool version_2)
 }
 
 /* The CPUs that the cgroups of this process leave it, by `table` (/proc/self/cgroup) and the mounts under `mounts`: the
- * least quota from its own group up to the mount. Where the group's path is not visible (a container), the mount's counts. */
+ * least quota from its own group up to the mount. Where the group's path is not visible (a container), the mount's
+ * counts. */
 static uint32_t cgroup_cpus_(const char *table, const char *mounts)
 {
     char text[4096], path[512];
@@ -194,8 +196,8 @@ static uint32_t add_affinity_(unsigned long *mask, long thread)
     return cpus;
 }
 
-/* Linux keeps the mask by thread. A thread pinned to one CPU is no process on one CPU: the main thread's mask counts too,
- * and if both together are one CPU, the masks of the other threads. */
+/* Linux keeps the mask by thread. A thread pinned to one CPU is no process on one CPU: the main thread's mask counts
+ * too, and if both together are one CPU, the masks of the other threads. */
 static uint32_t affinity_cpus_(void)
 {
     unsigned long mask[MASK_WORDS] = { 0 };

@@ -5,7 +5,8 @@
  * first served, and never looks at the word itself: that may be gone.
  *
  * Why no wake-up is lost: the sleeper compares the word and joins the queue under the bucket's mutex, and a waker takes
- * that mutex after it changed the word. Either the waker finds the sleeper in the queue, or the sleeper finds the change.
+ * that mutex after it changed the word. Either the waker finds the sleeper in the queue, or the sleeper finds the
+ * change.
  *
  * The table belongs to one copy of the library: a program with two copies of it must not wait in one and wake in the
  * other on the same object. */

@@ -1,5 +1,5 @@
-/* os_unix.h: the part of os.h that is the same on most Unix systems. An os_<system>.c includes it last. Where a system has
- * more than what stands here, its file defines the macro first. */
+/* os_unix.h: the part of os.h that is the same on most Unix systems. An os_<system>.c includes it last. Where a system
+ * has more than what stands here, its file defines the macro first. */
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>

@@ -21,7 +21,8 @@ int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
     if (deadline != CC_FOREVER) {
         uint64_t now = cc_os_now_();
         if (now >= deadline) return ETIMEDOUT;
-        /* Rounded up, never early; a time too long for a DWORD ends early, for no reason, and the caller waits again. */
+        /* Rounded up, never early; a time too long for a DWORD ends early, for no reason, and the caller waits again.
+         * */
         uint64_t left = (deadline - now - 1) / NS_PER_MS + 1;
         ms = left < INFINITE ? (DWORD)left : INFINITE - 1;
     }
@@ -70,8 +71,8 @@ bool cc_os_membarrier_(void)
     return true;
 }
 
-/* The affinity mask of the one processor group that a process usually lives in; across groups the mask is 0, and what the
- * machine has is the best answer there is. */
+/* The affinity mask of the one processor group that a process usually lives in; across groups the mask is 0, and what
+ * the machine has is the best answer there is. */
 uint32_t cc_os_cpus_(void)
 {
     DWORD_PTR process = 0, machine = 0;

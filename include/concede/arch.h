@@ -4,7 +4,7 @@
  *   CC_CACHE_LINE      bytes that keep two words from false sharing
  *   CC_LINE_BYTES_     bytes that a cache fetches as one on nearly every CPU: what a layout is rounded to
  *   CC_ARCH_PAUSE_()   the spin-wait hint; see pause.h
- *   CC_ARCH_PAUSE_SB_()          a better hint that only some CPUs of this kind have; pause.h asks which before it uses it
+ *   CC_ARCH_PAUSE_SB_()          a better hint that only some CPUs of this kind have; pause.h asks first
  *   CC_ARCH_FENCE_()   a full fence, where ours is better than the compiler's; see atomic.h
  *   CC_ARCH_PREFETCH_WRITE_(p)   "I am about to write there": fetches the line for writing; any address, never a fault
  *
@@ -34,9 +34,9 @@
 #elif defined(__aarch64__)
 #define CC_ARCH_ARM64 1
 #define CC_CACHE_LINE 128
-/* `yield` retires as a no-op on most cores; `isb` empties the pipeline and really waits. `sb` only holds up what follows it
- * (0.58 of isb's time on a Graviton4: jemalloc's pull request 2843), but not every core has it. It stands here as its
- * encoding, which every assembler takes. */
+/* `yield` retires as a no-op on most cores; `isb` empties the pipeline and really waits. `sb` only holds up what
+ * follows it (0.58 of isb's time on a Graviton4: jemalloc's pull request 2843), but not every core has it. It stands
+ * here as its encoding, which every assembler takes. */
 #if defined(CC_PAUSE_ARM64_YIELD)
 #define CC_ARCH_PAUSE_() __asm__ __volatile__("yield" ::: "memory")
 #else

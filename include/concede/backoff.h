@@ -17,8 +17,8 @@
  *     }
  *
  * A thread that meets contention again and again keeps its backoff and eases it, so that the next wait starts near what
- * the last one called for; a success at the first try costs nothing. For a word that threads hammer, start it long, so that
- * the winner has the line to itself for a while, and end it not much longer, so that nobody falls behind:
+ * the last one called for; a success at the first try costs nothing. For a word that threads hammer, start it long, so
+ * that the winner has the line to itself for a while, and end it not much longer, so that nobody falls behind:
  *
  *     cc_backoff_t kept;
  *     cc_backoff_init_ns(&kept, 500, 2000);        // once in each thread
@@ -31,11 +31,11 @@
  *     step before     0   1   2   3   4   5   6 |  7   8   9  10 | 11
  *     does            1   2   4   8  16  32  64 |  yield each    | yield, is_completed() == true
  *
- * Nothing is allocated and nothing is shared: one per thread, on the stack. All functions may be called in any order, on
- * any values; min 0 acts as 1 and a max below min acts as min. An object that is all zero acts as CC_SNOOZE_INIT if its first
- * wait is a snooze, else as CC_BACKOFF_INIT. Where only one CPU is usable a snooze yields instead of spinning. With
- * CC_FREESTANDING defined there is no OS: past the spin phase a snooze goes on doubling (128, 256, 512, 1024 in the table
- * above) instead of yielding. */
+ * Nothing is allocated and nothing is shared: one per thread, on the stack. All functions may be called in any order,
+ * on any values; min 0 acts as 1 and a max below min acts as min. An object that is all zero acts as CC_SNOOZE_INIT if
+ * its first wait is a snooze, else as CC_BACKOFF_INIT. Where only one CPU is usable a snooze yields instead of
+ * spinning. With CC_FREESTANDING defined there is no OS: past the spin phase a snooze goes on doubling (128, 256, 512,
+ * 1024 in the table above) instead of yielding. */
 #ifndef CONCEDE_BACKOFF_H
 #define CONCEDE_BACKOFF_H
 
@@ -73,8 +73,8 @@ CC_STATIC_ASSERT_(sizeof(cc_backoff_options_t) == 8, "two numbers of 32 bits, in
 /* clang-format on */
 
 #if defined(CC_FREESTANDING)
-/* There is no clock to measure a pause by, so cc_backoff_init_ns() assumes that it takes this many picoseconds. Define it as
- * what yours takes; the default lies between the 4 and 60 ns of CPUs in use today. */
+/* There is no clock to measure a pause by, so cc_backoff_init_ns() assumes that it takes this many picoseconds. Define
+ * it as what yours takes; the default lies between the 4 and 60 ns of CPUs in use today. */
 #if !defined(CC_PAUSE_PS)
 #define CC_PAUSE_PS 40000
 #endif
@@ -106,8 +106,8 @@ CC_INLINE_ void cc_backoff_init_options(cc_backoff_t *b, const cc_backoff_option
     b->yield_limit = yield_limit - spin_limit;
 }
 
-/* Pauses that take about this long here: at least 1. A pause that costs next to nothing counts as 1/4 ns, one cycle at 4 GHz,
- * which is what the loop around it takes at the least; so no time turns into endless spinning. */
+/* Pauses that take about this long here: at least 1. A pause that costs next to nothing counts as 1/4 ns, one cycle at
+ * 4 GHz, which is what the loop around it takes at the least; so no time turns into endless spinning. */
 CC_INLINE_ uint32_t cc_backoff_pauses_(uint64_t ns)
 {
     uint32_t pause_ps = cc_backoff_pause_ps_();
@@ -143,8 +143,8 @@ CC_INLINE_ CC_FLAT_ void cc_backoff_pause_(uint32_t pauses)
     for (pauses = pauses ? pauses : 1; pauses != 0; pauses--) cc_pause();
 }
 
-/* For a lock-free retry: spins `current` pauses and doubles them, up to max. Never yields and never completes a wait: at
- * max it goes on with max pauses. */
+/* For a lock-free retry: spins `current` pauses and doubles them, up to max. Never yields and never completes a wait:
+ * at max it goes on with max pauses. */
 CC_INLINE_ CC_FLAT_ void cc_backoff_spin(cc_backoff_t *b)
 {
     cc_backoff_fill_(b, 1024);
@@ -160,8 +160,8 @@ CC_INLINE_ CC_FLAT_ void cc_backoff(cc_backoff_t *b)
 }
 
 #if defined(CC_FREESTANDING)
-/* There is nobody to yield to: each yield of the progression is a spin twice as long as the one before it, up to 2^20 pauses
- * (the largest spin_limit) or max if that is more. */
+/* There is nobody to yield to: each yield of the progression is a spin twice as long as the one before it, up to 2^20
+ * pauses (the largest spin_limit) or max if that is more. */
 CC_INLINE_ void cc_backoff_yield_(const cc_backoff_t *b)
 {
     uint32_t doublings = b->yields < b->yield_limit ? b->yields : b->yield_limit;
@@ -189,7 +189,8 @@ CC_INLINE_ void cc_backoff_snooze(cc_backoff_t *b)
         b->yields++;
 }
 
-/* The next number of a small generator (xorshift32), uniform in 1..UINT32_MAX. 0 is no valid state and acts as a seed. */
+/* The next number of a small generator (xorshift32), uniform in 1..UINT32_MAX. 0 is no valid state and acts as a seed.
+ * */
 CC_INLINE_ uint32_t cc_backoff_random_(uint32_t *rng)
 {
     uint32_t x = *rng ? *rng : UINT32_C(0x9e3779b9);
@@ -208,8 +209,8 @@ CC_INLINE_ uint32_t cc_backoff_random_up_to_(uint32_t *rng, uint32_t range)
     return number % range + 1;
 }
 
-/* Like cc_backoff_spin(), with 1..current pauses, uniformly random. `rng` is the caller's, one per thread, any value; two
- * threads that start from different values do not retry in step. */
+/* Like cc_backoff_spin(), with 1..current pauses, uniformly random. `rng` is the caller's, one per thread, any value;
+ * two threads that start from different values do not retry in step. */
 CC_INLINE_ CC_FLAT_ void cc_backoff_jitter(cc_backoff_t *b, uint32_t *rng)
 {
     cc_backoff_fill_(b, 1024);
@@ -217,8 +218,8 @@ CC_INLINE_ CC_FLAT_ void cc_backoff_jitter(cc_backoff_t *b, uint32_t *rng)
     cc_backoff_advance_(b);
 }
 
-/* One doubling back, down to min, and clears the yields: for a backoff kept between operations, after a success that had
- * to wait. */
+/* One doubling back, down to min, and clears the yields: for a backoff kept between operations, after a success that
+ * had to wait. */
 CC_INLINE_ void cc_backoff_ease(cc_backoff_t *b)
 {
     b->current = b->current / 2 > b->min ? b->current / 2 : b->min;

@@ -12,8 +12,8 @@
 #error "concede needs the __atomic builtins and inline assembly of gcc or clang"
 #endif
 
-/* -Wshadow minds a parameter that has the name of a global of the user's and, in C++, a function that has the name of the
- * struct it works on. Neither can be helped from here. */
+/* -Wshadow minds a parameter that has the name of a global of the user's and, in C++, a function that has the name of
+ * the struct it works on. Neither can be helped from here. */
 #define CC_MAY_SHADOW_BEGIN_ _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"")
 #define CC_MAY_SHADOW_END_   _Pragma("GCC diagnostic pop")
 
@@ -48,7 +48,7 @@
 #endif
 #define CC_COLD_        __attribute__((noinline, cold))
 #define CC_INLINE_      static inline __attribute__((unused))
-#define CC_TEMPLATE_    static inline __attribute__((always_inline, unused)) /* its arguments are meant to be constants */
+#define CC_TEMPLATE_    static inline __attribute__((always_inline, unused)) /* called with constants */
 #define CC_FLAT_        __attribute__((always_inline)) /* a call would force its arguments into memory */
 #define CC_LIKELY_(x)   __builtin_expect(!!(x), 1)
 #define CC_UNLIKELY_(x) __builtin_expect(!!(x), 0)

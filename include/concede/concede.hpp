@@ -28,9 +28,9 @@ namespace concede
 namespace detail
 {
 
-/* A duration as nanoseconds, rounded up so that a timeout never comes early: none below zero, and one that does not fit is
- * for ever. Whole numbers are taken apart at the denominator of "nanoseconds in a tick", so that nothing overflows on the
- * way; where even one tick's remainder would, and for floating point, it is computed as such. */
+/* A duration as nanoseconds, rounded up so that a timeout never comes early: none below zero, and one that does not fit
+ * is for ever. Whole numbers are taken apart at the denominator of "nanoseconds in a tick", so that nothing overflows
+ * on the way; where even one tick's remainder would, and for floating point, it is computed as such. */
 template <class Rep, class Period> uint64_t nanoseconds(const std::chrono::duration<Rep, Period> &duration) noexcept
 {
     typedef std::ratio_divide<Period, std::nano> tick;
@@ -110,7 +110,8 @@ class mutex
 
 static_assert(sizeof(mutex) == sizeof(cc_lock_t), "the C object and nothing else");
 
-/* cc_channel_t of messages of one type, which are copied as bytes. Which calls may run at the same time: see channel.h. */
+/* cc_channel_t of messages of one type, which are copied as bytes. Which calls may run at the same time: see channel.h.
+ * */
 template <class T> class channel
 {
     static_assert(std::is_trivially_copyable<T>::value, "messages are copied as bytes");

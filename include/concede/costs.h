@@ -22,22 +22,22 @@ typedef struct cc_costs {
 CC_STATIC_ASSERT_(sizeof(cc_costs_t) == 16, "four numbers of 32 bits, in this order, on every machine");
 
 /* The costs here. The first call measures those that nothing has needed before, in under 200 us of CPU time; later ones
- * return at once. Any thread, at any time; all get the same pointer, valid for ever. Two fields may still change, so read
- * them with cc_load_relaxed() while other threads wait: `wake_ns`, estimated at first and refined from the library's own
- * sleeps, and `cpus`, which grows from 1 when threads that were all on one CPU no longer are. */
+ * return at once. Any thread, at any time; all get the same pointer, valid for ever. Two fields may still change, so
+ * read them with cc_load_relaxed() while other threads wait: `wake_ns`, estimated at first and refined from the
+ * library's own sleeps, and `cpus`, which grows from 1 when threads that were all on one CPU no longer are. */
 CC_API const cc_costs_t *cc_costs(void);
 
-/* Sets the costs, for example to what `concede tune` measured, instead of measuring them. A field that is 0 is measured here;
- * NULL does nothing. What is set here is kept: it is not refined. It wins over the environment variable CONCEDE_COSTS, which
- * the library reads once ("pause_ps=32000,wake_ns=29000"), unless the program has more rights than who started it. Call it
- * before the first wait and before other threads use concede. */
+/* Sets the costs, for example to what `concede tune` measured, instead of measuring them. A field that is 0 is measured
+ * here; NULL does nothing. What is set here is kept: it is not refined. It wins over the environment variable
+ * CONCEDE_COSTS, which the library reads once ("pause_ps=32000,wake_ns=29000"), unless the program has more rights than
+ * who started it. Call it before the first wait and before other threads use concede. */
 CC_API void cc_costs_set(const cc_costs_t *costs);
 
 /* cc_costs()->pause_ps alone: measures nothing else. Any thread. */
 CC_API uint32_t cc_costs_pause_ps_(void);
 
-/* Whether a wait may spin: whether there is a second CPU on which what we wait for could happen. A quota does not count: until
- * it is used up, threads run at the same time. Measures nothing. Any thread. */
+/* Whether a wait may spin: whether there is a second CPU on which what we wait for could happen. A quota does not
+ * count: until it is used up, threads run at the same time. Measures nothing. Any thread. */
 CC_API bool cc_costs_may_spin_(void);
 
 CC_END_DECLS

@@ -3,9 +3,9 @@
  *     uint64_t deadline = cc_deadline_in(5000000);         // 5 ms from now
  *     while (!cc_load_acquire(&done) && cc_parker_park_until(&parker, deadline)) {}
  *
- * Every blocking call `op` has `try_op`, `op_timeout(..., ns)` and `op_until(..., deadline)`; an event's wait is tried by a
- * timeout of 0. A deadline that has passed still tries once. An interrupted wait goes on to the same deadline. No value
- * overflows. */
+ * Every blocking call `op` has `try_op`, `op_timeout(..., ns)` and `op_until(..., deadline)`; an event's wait is tried
+ * by a timeout of 0. A deadline that has passed still tries once. An interrupted wait goes on to the same deadline. No
+ * value overflows. */
 #ifndef CONCEDE_DEADLINE_H
 #define CONCEDE_DEADLINE_H
 

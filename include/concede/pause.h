@@ -7,8 +7,8 @@
  * thread, use cc_backoff_snooze() or something that can sleep.
  *
  *   x86        pause
- *   ARM64      isb, or sb once the library knows that the CPU has it; with CC_PAUSE_ARM64_YIELD defined, yield (a no-op on
- *              most cores)
+ *   ARM64      isb, or sb once the library knows that the CPU has it; with CC_PAUSE_ARM64_YIELD defined, yield (a no-op
+ *              on most cores)
  *   ARMv7      yield
  *   RISC-V     pause, as its encoding, which is valid on every core
  *   POWER      low, then medium priority
@@ -20,8 +20,8 @@
 
 CC_BEGIN_DECLS
 
-/* Whether the CPU has `sb` (ARM64). The library sets it before it measures or waits for the first time. The reference is
- * weak, so that a program that takes nothing but headers links without the library; its pause is always `isb`. */
+/* Whether the CPU has `sb` (ARM64). The library sets it before it measures or waits for the first time. The reference
+ * is weak, so that a program that takes nothing but headers links without the library; its pause is always `isb`. */
 CC_API CC_WEAK_ extern uint32_t cc_pause_sb_;
 
 /* One spin-wait hint. Never blocks, orders nothing between CPUs; any thread, also a signal handler. */

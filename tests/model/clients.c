@@ -35,8 +35,9 @@ static uint32_t sleeps_until_fenced;
 
 static uint32_t data[4], flags[4], items;
 
-/* What is fixed for all clients: nothing is measured, and plain memory starts over. On one CPU nobody spins before sleeping,
- * which is also the shortest way to where wake-ups are lost; the clients with `spins` in their name have two. */
+/* What is fixed for all clients: nothing is measured, and plain memory starts over. On one CPU nobody spins before
+ * sleeping, which is also the shortest way to where wake-ups are lost; the clients with `spins` in their name have two.
+ * */
 static void common_setup(uint32_t cpus)
 {
     cc_costs_t costs = { 1000, 1, 1, cpus };
@@ -84,7 +85,8 @@ static void costs_asker(void)
     model_check(cc_load_relaxed(&cc_costs()->cpus) == cpus);
 }
 
-/* Whoever is told what another thread measured sees what that one did before. The number of CPUs says whose answer it is. */
+/* Whoever is told what another thread measured sees what that one did before. The number of CPUs says whose answer it
+ * is. */
 static void costs_writer(void)
 {
     write_data(0);
@@ -302,7 +304,8 @@ static void event_relaxed_setter(void)
     cc_event_notify_one(&event);
 }
 
-/* Items that each satisfy one waiter: a wake-up that goes to the wrong one, or to nobody, leaves an item and a sleeper. */
+/* Items that each satisfy one waiter: a wake-up that goes to the wrong one, or to nobody, leaves an item and a sleeper.
+ * */
 static bool take_item(void)
 {
     uint32_t seen = cc_load_relaxed(&items);
@@ -833,7 +836,8 @@ static void send_two_timed_and_close(void)
 
 #include "clients_once.h"
 
-/* Each client of an event runs with membarrier and without; what the asymmetric fence adds to explore takes a bound less. */
+/* Each client of an event runs with membarrier and without; what the asymmetric fence adds to explore takes a bound
+ * less. */
 /* clang-format off */
 #define MEMBARRIER(name_, ...) { .name = name_, .membarrier = true, __VA_ARGS__ }
 #define SYMMETRIC(name_, ...) { .name = name_ "/symmetric", __VA_ARGS__ }

@@ -1,5 +1,5 @@
-/* posix.c: src/os_posix.c on the model checker. It fulfils os.h with mutexes and condition variables; here those are a few
- * lines on the checker's own wait and wake, and what they carry is checked as any other client. */
+/* posix.c: src/os_posix.c on the model checker. It fulfils os.h with mutexes and condition variables; here those are a
+ * few lines on the checker's own wait and wake, and what they carry is checked as any other client. */
 #include "model.h"
 
 #include <concede/atomic.h>
@@ -175,7 +175,8 @@ static void setter_of_both(void)
     set(other, 1);
 }
 
-/* Items with a wake of one each: a wake that two share, or that goes to one who leaves, leaves an item and a sleeper. */
+/* Items with a wake of one each: a wake that two share, or that goes to one who leaves, leaves an item and a sleeper.
+ * */
 static bool take(void)
 {
     uint32_t seen = cc_load_relaxed(flag);

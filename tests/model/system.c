@@ -1,5 +1,5 @@
-/* system.c: src/os.h, as loosely as it is promised. A wait may return for no reason, a wake wakes any of the sleepers, and
- * neither brings an order of memory. */
+/* system.c: src/os.h, as loosely as it is promised. A wait may return for no reason, a wake wakes any of the sleepers,
+ * and neither brings an order of memory. */
 #include "engine.h"
 
 #include <inttypes.h>
@@ -24,8 +24,8 @@ static void fence_everywhere(const char *why)
     history(0x4ea);
 }
 
-/* Falls asleep if the word has the value, as far as this thread can know: it may read an older store, but none older than
- * what was there when a wake came before. No view passes from the waker to the woken. */
+/* Falls asleep if the word has the value, as far as this thread can know: it may read an older store, but none older
+ * than what was there when a wake came before. No view passes from the waker to the woken. */
 int cc_os_wait_(const uint32_t *p, uint32_t expected, uint64_t deadline)
 {
     if (run.self == 0) return 0;

@@ -1,5 +1,5 @@
-/* The progression of backoff.h, counted pause by pause and yield by yield. backoff_freestanding.c is this file without a
- * system. */
+/* The progression of backoff.h, counted pause by pause and yield by yield. backoff_freestanding.c is this file without
+ * a system. */
 #include "harness.h"
 #include <concede/arch.h>
 #undef CC_ARCH_PAUSE_

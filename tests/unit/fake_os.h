@@ -9,9 +9,9 @@
  *     cc_parker_park(&parker);
  *     CHECK_EQ(fake.waits, 1);
  *
- * What a wait does, in this order: counts itself; calls `before_sleep`; compares the word (EAGAIN); calls `asleep`; takes
- * the next line of the script, if there is one; returns 0 if one of the hooks woke the word; lets the clock reach the
- * deadline (ETIMEDOUT). With nobody left to wake it, a wait without a deadline ends the program: a lost wake-up. */
+ * What a wait does, in this order: counts itself; calls `before_sleep`; compares the word (EAGAIN); calls `asleep`;
+ * takes the next line of the script, if there is one; returns 0 if one of the hooks woke the word; lets the clock reach
+ * the deadline (ETIMEDOUT). With nobody left to wake it, a wait without a deadline ends the program: a lost wake-up. */
 #ifndef CONCEDE_TESTS_FAKE_OS_H
 #define CONCEDE_TESTS_FAKE_OS_H
 

@@ -50,8 +50,8 @@ TEST(backoffs_of_different_threads_are_independent_under_load)
     test_threads(8, backoff_body, NULL);
 }
 
-/* Threads that start their random backoffs from one seed would retry in step, and a thread that starts from the same one at
- * every wait repeats itself. */
+/* Threads that start their random backoffs from one seed would retry in step, and a thread that starts from the same
+ * one at every wait repeats itself. */
 enum { SEEDERS = 4, SEEDS = 1000 };
 static uint32_t seeds[SEEDERS * SEEDS];
 

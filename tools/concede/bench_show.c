@@ -271,7 +271,9 @@ static void print_map(const bench_run *runs, uint32_t count)
             ahead += worst == 0 && best > 0;
         }
     }
-    printf("%s: %s\n", runs[0].workload, runs[0].title);
+    char title[sizeof runs->workload + sizeof runs->title + 2];
+    snprintf(title, sizeof title, "%s: %s", runs[0].workload, runs[0].title);
+    tool_wrap(stdout, 0, title);
     tool_table_print(table, stdout, 2);
     fputs("  ", stdout);
     tool_wrap(

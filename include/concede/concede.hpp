@@ -6,21 +6,31 @@
  * concede::mutex is Lockable and TimedLockable, so std::unique_lock, std::lock, std::scoped_lock and
  * std::condition_variable_any take it.
  *
- *     concede::channel<job> jobs(1024);                      // owns its cc_channel_t; test it: memory may be short
+ *     concede::event changed;                                // waits for any condition, without a mutex
+ *     changed.await([&] { return ready.load(); });           // the other side: ready = true; changed.notify_all();
+ *     concede::parker parker;                                // one token, one waiting thread
+ *     parker.park();                                         // the other side: parker.unpark();
+ *
+ *     concede::channel<job> jobs(1024);                      // owns its memory; test it: memory may be short
  *     if (!jobs) ...
  *     jobs.send(job);
  *     for (job next; jobs.recv(next) == 0;) next.run();      // until closed and drained
  *
- * concede::channel<T> is channel.h with the type checked and the size a constant. Results are those of the C functions.
- * Nothing here throws. */
+ * A message is any type. One that is trivially copyable is copied as bytes, and a send is a few instructions. Any other
+ * (std::string, std::unique_ptr) is moved into a place in the channel's own memory and constructed and destroyed there;
+ * moving it must not throw. Results are those of the C functions, and where one is not 0 the message is as it was.
+ * Nothing here throws but the constructor of a message. */
 #ifndef CONCEDE_CONCEDE_HPP
 #define CONCEDE_CONCEDE_HPP
 
 #include <concede/concede.h>
 
+#include <cerrno>
 #include <chrono>
+#include <new>
 #include <ratio>
 #include <type_traits>
+#include <utility>
 
 namespace concede
 {
@@ -58,6 +68,17 @@ uint64_t nanoseconds_until(const std::chrono::time_point<Clock, Duration> &time)
     return nanoseconds(time - now);
 }
 
+/* Calls wait(ns) until it says true, or the time of any clock has come; a time that has passed is tried once. */
+template <class Clock, class Duration, class Wait>
+bool until(const std::chrono::time_point<Clock, Duration> &time, Wait wait)
+{
+    for (;;) {
+        const uint64_t left = nanoseconds_until(time);
+        if (wait(left)) return true;
+        if (left == 0) return false;
+    }
+}
+
 } // namespace detail
 
 /* cc_lock_t as a standard mutex. */
@@ -91,11 +112,7 @@ class mutex
     template <class Clock, class Duration>
     bool try_lock_until(const std::chrono::time_point<Clock, Duration> &time) noexcept
     {
-        for (;;) {
-            const uint64_t left = detail::nanoseconds_until(time);
-            if (cc_lock_acquire_timeout(&lock_, left)) return true;
-            if (left == 0) return false;
-        }
+        return detail::until(time, [&](uint64_t ns) { return cc_lock_acquire_timeout(&lock_, ns); });
     }
 
     typedef cc_lock_t *native_handle_type;
@@ -110,112 +127,455 @@ class mutex
 
 static_assert(sizeof(mutex) == sizeof(cc_lock_t), "the C object and nothing else");
 
-/* cc_channel_t of messages of one type, which are copied as bytes. Which calls may run at the same time: see channel.h.
- * */
-template <class T> class channel
+/* cc_event_t. The condition is looked at again and again; its last look is the result. */
+class event
 {
-    static_assert(std::is_trivially_copyable<T>::value, "messages are copied as bytes");
-
   public:
-    explicit channel(size_t capacity, uint32_t kind = CC_CHANNEL_MPMC,
-                     uint32_t snooze_iters = CC_SNOOZE_ADAPTIVE) noexcept
-        : channel_(nullptr)
+    constexpr event() noexcept : event_ CC_EVENT_INIT
     {
-        cc_channel_options_t options = { capacity, sizeof(T), kind, snooze_iters };
+    }
+    event(const event &) = delete;
+    event &operator=(const event &) = delete;
+
+    template <class Condition> void await(Condition condition)
+    {
+        CC_EVENT_AWAIT(&event_, condition());
+    }
+    template <class Rep, class Period, class Condition>
+    bool await_for(const std::chrono::duration<Rep, Period> &duration, Condition condition)
+    {
+        return CC_EVENT_AWAIT_UNTIL(&event_, condition(), cc_deadline_in(detail::nanoseconds(duration)));
+    }
+    template <class Clock, class Duration, class Condition>
+    bool await_until(const std::chrono::time_point<Clock, Duration> &time, Condition condition)
+    {
+        return detail::until(
+            time, [&](uint64_t ns) { return CC_EVENT_AWAIT_UNTIL(&event_, condition(), cc_deadline_in(ns)); });
+    }
+    void notify_one() noexcept
+    {
+        cc_event_notify_one(&event_);
+    }
+    void notify_all() noexcept
+    {
+        cc_event_notify_all(&event_);
+    }
+
+    typedef cc_event_t *native_handle_type;
+    native_handle_type native_handle() noexcept
+    {
+        return &event_;
+    }
+
+  private:
+    cc_event_t event_;
+};
+
+/* cc_parker_t: one thread parks, any other gives it a token. */
+class parker
+{
+  public:
+    constexpr parker() noexcept : parker_ CC_PARKER_INIT
+    {
+    }
+    parker(const parker &) = delete;
+    parker &operator=(const parker &) = delete;
+
+    void park() noexcept
+    {
+        cc_parker_park(&parker_);
+    }
+    bool try_park() noexcept
+    {
+        return cc_parker_try_park(&parker_);
+    }
+    template <class Rep, class Period> bool park_for(const std::chrono::duration<Rep, Period> &duration) noexcept
+    {
+        return cc_parker_park_timeout(&parker_, detail::nanoseconds(duration));
+    }
+    template <class Clock, class Duration>
+    bool park_until(const std::chrono::time_point<Clock, Duration> &time) noexcept
+    {
+        return detail::until(time, [&](uint64_t ns) { return cc_parker_park_timeout(&parker_, ns); });
+    }
+    void unpark() noexcept
+    {
+        cc_parker_unpark(&parker_);
+    }
+
+    typedef cc_parker_t *native_handle_type;
+    native_handle_type native_handle() noexcept
+    {
+        return &parker_;
+    }
+
+  private:
+    cc_parker_t parker_;
+};
+
+namespace detail
+{
+
+/* The C functions for messages of one type, as static members, and the one owner of a channel. */
+template <class T> class owned_channel
+{
+  public:
+    CC_CHANNEL_TYPED(typed, T)
+
+    owned_channel(size_t capacity, uint32_t kind, uint32_t snooze_iters) noexcept : channel_(nullptr)
+    {
+        const cc_channel_options_t options = { capacity, sizeof(T), kind, snooze_iters };
         error_ = cc_channel_create(&channel_, &options);
     }
-    ~channel()
+    ~owned_channel()
     {
         cc_channel_destroy(channel_);
     }
-    channel(channel &&other) noexcept : channel_(other.channel_), error_(other.error_)
+    owned_channel(owned_channel &&other) noexcept : channel_(other.channel_), error_(other.error_)
     {
         other.channel_ = nullptr;
     }
-    channel(const channel &) = delete;
-    channel &operator=(const channel &) = delete;
-
-    /* Whether it was made; if not, error() says why: EINVAL or ENOMEM. */
-    explicit operator bool() const noexcept
+    void swap(owned_channel &other) noexcept
     {
-        return channel_ != nullptr;
+        std::swap(channel_, other.channel_);
+        std::swap(error_, other.error_);
+    }
+    cc_channel_t *get() const noexcept
+    {
+        return channel_;
     }
     int error() const noexcept
     {
         return error_;
     }
 
+  private:
+    cc_channel_t *channel_;
+    int error_;
+};
+
+} // namespace detail
+
+/* A bounded, blocking, closable queue. Which calls may run at the same time: see channel.h. */
+template <class T, bool = std::is_trivially_copyable<T>::value> class channel
+{
+  public:
+    explicit channel(size_t capacity, uint32_t kind = CC_CHANNEL_MPMC,
+                     uint32_t snooze_iters = CC_SNOOZE_ADAPTIVE) noexcept
+        : owned_(capacity, kind, snooze_iters)
+    {
+    }
+    channel(channel &&other) noexcept : owned_(std::move(other.owned_))
+    {
+    }
+    channel &operator=(channel &&other) noexcept
+    {
+        channel taken(std::move(other));
+        owned_.swap(taken.owned_);
+        return *this;
+    }
+
+    /* Whether it was made; if not, error() says why: EINVAL or ENOMEM. */
+    explicit operator bool() const noexcept
+    {
+        return owned_.get() != nullptr;
+    }
+    int error() const noexcept
+    {
+        return owned_.error();
+    }
+
     int send(const T &message) noexcept
     {
-        return send_until_(message, CC_FOREVER);
+        return owned::typed_send(owned_.get(), message);
     }
     int try_send(const T &message) noexcept
     {
-        return send_until_(message, CC_CHANNEL_TRY_);
+        return owned::typed_try_send(owned_.get(), message);
     }
     template <class Rep, class Period>
     int send_for(const T &message, const std::chrono::duration<Rep, Period> &duration) noexcept
     {
-        return send_until_(message, cc_deadline_in(detail::nanoseconds(duration)));
+        return owned::typed_send_timeout(owned_.get(), message, detail::nanoseconds(duration));
+    }
+    template <class... Arguments> int emplace(Arguments &&...arguments)
+    {
+        return send(T(std::forward<Arguments>(arguments)...));
     }
     size_t send_many(const T *messages, size_t n) noexcept
     {
-        return cc_channel_send_many_(channel_, messages, n, CC_CHANNEL_SIZE_(sizeof(T)));
+        return owned::typed_send_many(owned_.get(), messages, n);
     }
 
     int recv(T &message) noexcept
     {
-        return recv_until_(message, CC_FOREVER);
+        return owned::typed_recv(owned_.get(), &message);
     }
     int try_recv(T &message) noexcept
     {
-        return recv_until_(message, CC_CHANNEL_TRY_);
+        return owned::typed_try_recv(owned_.get(), &message);
     }
     template <class Rep, class Period>
     int recv_for(T &message, const std::chrono::duration<Rep, Period> &duration) noexcept
     {
-        return recv_until_(message, cc_deadline_in(detail::nanoseconds(duration)));
+        return owned::typed_recv_timeout(owned_.get(), &message, detail::nanoseconds(duration));
     }
     size_t recv_many(T *messages, size_t n) noexcept
     {
-        return cc_channel_recv_many_(channel_, messages, n, CC_CHANNEL_SIZE_(sizeof(T)));
+        return owned::typed_recv_many(owned_.get(), messages, n);
+    }
+
+    /* SPSC, in place: where the next message is to be written, nullptr if there is no room, and when that is done;
+     * the oldest message, nullptr if there is none, and when it is no longer needed. */
+    T *reserve() noexcept
+    {
+        return static_cast<T *>(cc_channel_reserve(owned_.get()));
+    }
+    void commit() noexcept
+    {
+        cc_channel_commit(owned_.get());
+    }
+    const T *peek() noexcept
+    {
+        return static_cast<const T *>(cc_channel_peek(owned_.get()));
+    }
+    void consume() noexcept
+    {
+        cc_channel_consume(owned_.get());
     }
 
     void close() noexcept
     {
-        cc_channel_close(channel_);
+        cc_channel_close(owned_.get());
     }
     bool is_closed() const noexcept
     {
-        return cc_channel_is_closed(channel_);
+        return cc_channel_is_closed(owned_.get());
     }
     size_t size() const noexcept
     {
-        return cc_channel_len(channel_);
+        return cc_channel_len(owned_.get());
     }
     size_t capacity() const noexcept
     {
-        return cc_channel_capacity(channel_);
+        return cc_channel_capacity(owned_.get());
     }
 
     typedef cc_channel_t *native_handle_type;
     native_handle_type native_handle() noexcept
     {
-        return channel_;
+        return owned_.get();
     }
 
   private:
-    int send_until_(const T &message, uint64_t deadline) noexcept
+    typedef detail::owned_channel<T> owned;
+    owned owned_;
+};
+
+/* The same for messages that are more than their bytes. They live in places of the channel's own; two channels carry
+ * the places' numbers, full ones to the receivers and free ones back to the senders. A sender waits for a free place,
+ * constructs the message there and hands it over; a receiver moves the message out, destroys it and gives the place
+ * back. What the one did is seen by the other, by the order that a channel keeps. */
+template <class T> class channel<T, false>
+{
+    static_assert(std::is_nothrow_move_constructible<T>::value && std::is_nothrow_move_assignable<T>::value &&
+                      std::is_nothrow_destructible<T>::value,
+                  "moving a message must not throw: it may be half-way through the channel");
+
+  public:
+    explicit channel(size_t capacity, uint32_t kind = CC_CHANNEL_MPMC,
+                     uint32_t snooze_iters = CC_SNOOZE_ADAPTIVE) noexcept
+        : full_(capacity, kind, snooze_iters), free_(capacity, kind, snooze_iters), memory_(nullptr), places_(nullptr)
     {
-        return cc_channel_send_(channel_, &message, CC_CHANNEL_SIZE_(sizeof(T)), deadline);
+        if (!full_.get() || !free_.get()) return;
+        const size_t count = cc_channel_capacity(full_.get());
+        if (count > UINT32_MAX || count > (SIZE_MAX - alignof(T)) / sizeof(T)) return;
+        memory_ = ::operator new(count * sizeof(T) + alignof(T), std::nothrow);
+        if (!memory_) return;
+        const uintptr_t address = reinterpret_cast<uintptr_t>(memory_);
+        places_ = static_cast<unsigned char *>(memory_) + (alignof(T) - address % alignof(T)) % alignof(T);
+        for (uint32_t place = 0; place < count; place++) (void)numbers::typed_send(free_.get(), place);
     }
-    int recv_until_(T &message, uint64_t deadline) noexcept
+    ~channel()
     {
-        return cc_channel_recv_(channel_, &message, CC_CHANNEL_SIZE_(sizeof(T)), deadline);
+        uint32_t place;
+        if (!places_) return;
+        while (numbers::typed_try_recv(full_.get(), &place) == 0) at_(place)->~T();
+        ::operator delete(memory_);
+    }
+    channel(channel &&other) noexcept
+        : full_(std::move(other.full_)), free_(std::move(other.free_)), memory_(other.memory_), places_(other.places_)
+    {
+        other.memory_ = nullptr;
+        other.places_ = nullptr;
+    }
+    channel &operator=(channel &&other) noexcept
+    {
+        channel taken(std::move(other));
+        full_.swap(taken.full_);
+        free_.swap(taken.free_);
+        std::swap(memory_, taken.memory_);
+        std::swap(places_, taken.places_);
+        return *this;
     }
 
-    cc_channel_t *channel_;
-    int error_;
+    explicit operator bool() const noexcept
+    {
+        return places_ != nullptr;
+    }
+    int error() const noexcept
+    {
+        return places_ ? 0 : full_.error() ? full_.error() : ENOMEM;
+    }
+
+    /* Where the result is not 0, the message has been moved back. */
+    int send(T &&message) noexcept
+    {
+        return send_until_(std::move(message), CC_FOREVER, false);
+    }
+    int try_send(T &&message) noexcept
+    {
+        return send_until_(std::move(message), 0, true);
+    }
+    template <class Rep, class Period>
+    int send_for(T &&message, const std::chrono::duration<Rep, Period> &duration) noexcept
+    {
+        return send_until_(std::move(message), cc_deadline_in(detail::nanoseconds(duration)), false);
+    }
+    int send(const T &message)
+    {
+        return send(T(message));
+    }
+    int try_send(const T &message)
+    {
+        return try_send(T(message));
+    }
+    template <class Rep, class Period>
+    int send_for(const T &message, const std::chrono::duration<Rep, Period> &duration)
+    {
+        return send_for(T(message), duration);
+    }
+    /* Waits for a place and constructs the message there. */
+    template <class... Arguments> int emplace(Arguments &&...arguments)
+    {
+        taken_place taken = { this, 0, false };
+        const int result = take_(taken, CC_FOREVER, false);
+        if (result != 0) return result;
+        ::new (static_cast<void *>(at_(taken.place))) T(std::forward<Arguments>(arguments)...);
+        return hand_over_(taken, nullptr, CC_FOREVER, false);
+    }
+
+    int recv(T &message) noexcept
+    {
+        taken_place taken = { this, 0, false };
+        return received_(taken, numbers::typed_recv(full_.get(), &taken.place), message);
+    }
+    int try_recv(T &message) noexcept
+    {
+        taken_place taken = { this, 0, false };
+        return received_(taken, numbers::typed_try_recv(full_.get(), &taken.place), message);
+    }
+    template <class Rep, class Period>
+    int recv_for(T &message, const std::chrono::duration<Rep, Period> &duration) noexcept
+    {
+        taken_place taken = { this, 0, false };
+        const uint64_t ns = detail::nanoseconds(duration);
+        return received_(taken, numbers::typed_recv_timeout(full_.get(), &taken.place, ns), message);
+    }
+    /* Calls `use` with the message in its place, and destroys it after that: for types without a default. */
+    template <class Use> int recv_with(Use use)
+    {
+        taken_place taken = { this, 0, false };
+        const int result = numbers::typed_recv(full_.get(), &taken.place);
+        if (!got_(taken, result)) return result;
+        use(std::move(*at_(taken.place)));
+        return 0;
+    }
+
+    void close() noexcept
+    {
+        cc_channel_close(full_.get());
+        cc_channel_close(free_.get());
+    }
+    bool is_closed() const noexcept
+    {
+        return cc_channel_is_closed(full_.get());
+    }
+    size_t size() const noexcept
+    {
+        return cc_channel_len(full_.get());
+    }
+    size_t capacity() const noexcept
+    {
+        return cc_channel_capacity(full_.get());
+    }
+
+  private:
+    typedef detail::owned_channel<uint32_t> numbers;
+
+    /* A place that this thread has to itself. Unless it is handed over it goes back, without the message in it. */
+    struct taken_place {
+        channel *owner; /* nullptr: nothing taken */
+        uint32_t place;
+        bool holds; /* a message */
+        ~taken_place()
+        {
+            if (!owner) return;
+            if (holds) owner->at_(place)->~T();
+            /* It has room: there are no more places than that. Closed: nobody asks for a place any more. */
+            (void)numbers::typed_send(owner->free_.get(), place);
+        }
+    };
+
+    T *at_(uint32_t place) const noexcept
+    {
+        return reinterpret_cast<T *>(places_ + place * sizeof(T));
+    }
+
+    int take_(taken_place &taken, uint64_t deadline, bool only_try) noexcept
+    {
+        const int result = only_try ? numbers::typed_try_recv(free_.get(), &taken.place)
+                                    : numbers::typed_recv_until(free_.get(), &taken.place, deadline);
+        if (result != 0) taken.owner = nullptr;
+        return result;
+    }
+    /* The place holds a message now. `back`: where it goes if nobody takes it. */
+    int hand_over_(taken_place &taken, T *back, uint64_t deadline, bool only_try) noexcept
+    {
+        taken.holds = true;
+        const int result = only_try ? numbers::typed_try_send(full_.get(), taken.place)
+                                    : numbers::typed_send_until(full_.get(), taken.place, deadline);
+        if (result == 0)
+            taken.owner = nullptr;
+        else if (back)
+            *back = std::move(*at_(taken.place));
+        return result;
+    }
+    int send_until_(T &&message, uint64_t deadline, bool only_try) noexcept
+    {
+        taken_place taken = { this, 0, false };
+        const int result = take_(taken, deadline, only_try);
+        if (result != 0) return result;
+        ::new (static_cast<void *>(at_(taken.place))) T(std::move(message));
+        return hand_over_(taken, &message, deadline, only_try);
+    }
+    int received_(taken_place &taken, int result, T &message) noexcept
+    {
+        if (!got_(taken, result)) return result;
+        message = std::move(*at_(taken.place));
+        return 0;
+    }
+    /* Whether a receive got a place with a message in it. */
+    static bool got_(taken_place &taken, int result) noexcept
+    {
+        if (result != 0) taken.owner = nullptr;
+        taken.holds = result == 0;
+        return taken.holds;
+    }
+
+    numbers full_, free_;
+    void *memory_;
+    unsigned char *places_; /* the first of them, aligned */
 };
 
 } // namespace concede

@@ -245,7 +245,7 @@ def programs():
     found = {}
     for page in map(Page, PAGES):
         for number, text in enumerate(page.programs, 1):
-            found["%s#%d" % (page.path.name, number)] = ("c", text)
+            found["%s#%d" % (page.path.name, number)] = ("cpp" if "concede.hpp" in text else "c", text)
     readme = re.findall(r"^```(c|cpp)\n(.*?)^```", (SOURCE / "README.md").read_text(), flags=re.M | re.S)
     for number, what in enumerate(readme, 1):
         found["README.md#%d" % number] = what
@@ -262,8 +262,11 @@ def program_compiles_without_a_warning_and_runs(name):
     with tempfile.TemporaryDirectory() as folder:
         source, program = pathlib.Path(folder, "program." + language), pathlib.Path(folder, "program")
         source.write_text(text)
+        if "concede_single.h" in text:
+            run(sys.executable, SOURCE / "scripts/single-header.py", pathlib.Path(folder, "concede_single.h"))
+            library = pathlib.Path(folder)  # nothing to link with
         run(*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-D_GNU_SOURCE", "-pthread",
-            "-I", SOURCE / "include", source, library, "-o", program)
+            "-I", SOURCE / "include", source, *([library] if library.is_file() else []), "-o", program)
         run(program)
 
 

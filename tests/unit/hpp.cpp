@@ -1,5 +1,5 @@
-// concede.hpp: the standard's requirements on a mutex, with the standard's own users of one; the typed channel. Also
-// the macros of the C headers, as C++.
+// concede.hpp: the standard's requirements on a mutex, with the standard's own users of one; the typed channel, with
+// messages of every kind; event and parker. Also the macros of the C headers, as C++.
 #include "harness.h"
 #include <concede/concede.hpp>
 
@@ -7,7 +7,9 @@
 #include <condition_variable>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -218,11 +220,249 @@ TEST(channel_tries_times_out_and_bursts)
     CHECK_EQ(cc_channel_capacity(numbers.native_handle()), 4);
 }
 
+TEST(channel_can_be_assigned_by_a_move)
+{
+    concede::channel<int> numbers(4), other(64);
+    CHECK_EQ(numbers.send(1), 0);
+    CHECK_EQ(other.send(2), 0);
+    numbers = std::move(other);
+    CHECK(numbers && !other);
+    CHECK_EQ(numbers.capacity(), 64);
+    int got = 0;
+    CHECK_EQ(numbers.recv(got), 0);
+    CHECK_EQ(got, 2);
+    concede::channel<std::string> words(4), others(8);
+    CHECK_EQ(words.send("left behind"), 0);
+    CHECK_EQ(others.send("taken along"), 0);
+    words = std::move(others);
+    CHECK(words && !others);
+    std::string word;
+    CHECK_EQ(words.recv(word), 0);
+    CHECK(word == "taken along");
+}
+
+TEST(channel_is_written_and_read_in_place)
+{
+    concede::channel<job> jobs(2, CC_CHANNEL_SPSC);
+    CHECK(!jobs.peek());
+    for (uint64_t i = 1; i <= 2; i++) {
+        job *place = jobs.reserve();
+        if (!CHECK(place)) return;
+        place->number = i;
+        jobs.commit();
+    }
+    CHECK(!jobs.reserve());
+    for (uint64_t i = 1; i <= 2; i++) {
+        const job *oldest = jobs.peek();
+        if (!CHECK(oldest)) return;
+        CHECK_EQ(oldest->number, i);
+        jobs.consume();
+    }
+    CHECK(!jobs.peek());
+    CHECK_EQ(jobs.emplace(job{ 7, "made" }), 0);
+    CHECK_EQ(jobs.size(), 1);
+}
+
+// Counts what lives, and points to itself, as a short std::string does: a copy of its bytes is broken.
+struct tracked {
+    static long alive;
+    explicit tracked(int n) : number(n), self(this)
+    {
+        if (n < 0) throw n;
+        __atomic_add_fetch(&alive, 1, __ATOMIC_RELAXED);
+    }
+    tracked(tracked &&other) noexcept : number(other.number), self(this)
+    {
+        CHECK(other.self == &other);
+        __atomic_add_fetch(&alive, 1, __ATOMIC_RELAXED);
+        other.number = 0;
+    }
+    tracked &operator=(tracked &&other) noexcept
+    {
+        CHECK(other.self == &other && self == this);
+        number = other.number;
+        other.number = 0;
+        return *this;
+    }
+    ~tracked()
+    {
+        CHECK(self == this);
+        self = nullptr;
+        __atomic_sub_fetch(&alive, 1, __ATOMIC_RELAXED);
+    }
+    int number;
+    tracked *self;
+};
+long tracked::alive;
+
+static_assert(!std::is_copy_constructible<tracked>::value, "it can only be moved");
+
+TEST(channel_moves_messages_that_are_more_than_bytes)
+{
+    for (uint32_t kind = CC_CHANNEL_MPMC; kind <= CC_CHANNEL_SPSC; kind++) {
+        concede::channel<tracked> made(4, kind), messages(std::move(made));
+        CHECK(messages && !made);
+        CHECK_EQ(messages.error(), 0);
+        const int total = (int)test_effort(2000);
+        std::thread sender([&] {
+            for (int i = 1; i <= total; i++) CHECK_EQ(i % 2 ? messages.send(tracked(i)) : messages.emplace(i), 0);
+            messages.close();
+        });
+        int last = 0, result = 0;
+        tracked next(1);
+        while ((result = last % 2 ? messages.recv(next)
+                                  : messages.recv_with([&](tracked &&got) { next = std::move(got); })) == 0) {
+            CHECK_EQ(next.number, last + 1);
+            last = next.number;
+        }
+        sender.join();
+        CHECK_EQ(result, EPIPE);
+        CHECK_EQ(last, total);
+        CHECK_EQ(tracked::alive, 1); // next
+    }
+    CHECK_EQ(tracked::alive, 0);
+}
+
+TEST(channel_of_many_threads_moves_every_message_once)
+{
+    concede::channel<std::unique_ptr<uint64_t>> numbers(8);
+    const uint64_t each = test_effort(2000);
+    uint64_t sum = 0, sent = 0;
+    std::vector<std::thread> pool;
+    for (int i = 0; i < 3; i++)
+        pool.emplace_back([&] {
+            for (uint64_t n = 1; n <= each; n++) {
+                std::unique_ptr<uint64_t> number(new uint64_t(n));
+                CHECK_EQ(numbers.send(std::move(number)), 0);
+            }
+            if (cc_fetch_add_acq_rel(&sent, UINT64_C(1)) == 2) numbers.close();
+        });
+    for (int i = 0; i < 3; i++)
+        pool.emplace_back([&] {
+            for (std::unique_ptr<uint64_t> got; numbers.recv(got) == 0;) (void)cc_fetch_add_relaxed(&sum, *got);
+        });
+    for (auto &thread : pool) thread.join();
+    CHECK_EQ(sum, 3 * each * (each + 1) / 2);
+}
+
+TEST(channel_that_refuses_a_message_gives_it_back)
+{
+    concede::channel<std::string> words(1);
+    std::string first("a word that is too long for the short form"), second(first), got;
+    CHECK_EQ(words.try_recv(got), EAGAIN);
+    CHECK_EQ(words.recv_for(got, milliseconds(1)), ETIMEDOUT);
+    CHECK_EQ(words.try_send(std::move(first)), 0);
+    CHECK_EQ(words.try_send(std::move(second)), EAGAIN);
+    CHECK_EQ(words.send_for(std::move(second), milliseconds(1)), ETIMEDOUT);
+    CHECK(second.size() == 42);
+    words.close();
+    CHECK_EQ(words.send(std::move(second)), EPIPE);
+    CHECK_EQ(words.send(second), EPIPE);
+    CHECK(second.size() == 42);
+    CHECK_EQ(words.recv(got), 0);
+    CHECK(got == second);
+    CHECK_EQ(words.recv(got), EPIPE);
+    // With a place still free at the close: the message is constructed there before the channel says no.
+    concede::channel<std::string> roomy(4);
+    roomy.close();
+    CHECK_EQ(roomy.send(std::move(second)), EPIPE);
+    CHECK(second.size() == 42);
+    CHECK_EQ(roomy.emplace("text"), EPIPE);
+}
+
+TEST(channel_destroys_what_nobody_received_and_survives_a_constructor_that_throws)
+{
+    {
+        concede::channel<tracked> messages(2);
+        for (int i = 0; i < 5; i++) {
+            bool thrown = false;
+            try {
+                (void)messages.emplace(-1);
+            } catch (int) {
+                thrown = true;
+            }
+            CHECK(thrown);
+        }
+        CHECK_EQ(messages.emplace(1), 0);
+        CHECK_EQ(messages.emplace(2), 0);
+        CHECK_EQ(messages.size(), 2);
+        CHECK_EQ(tracked::alive, 2);
+    }
+    CHECK_EQ(tracked::alive, 0);
+}
+
+struct alignas(64) wide {
+    explicit wide(int n = 0) noexcept : number(n)
+    {
+    }
+    wide(wide &&other) noexcept : number(other.number)
+    {
+    }
+    wide &operator=(wide &&other) noexcept
+    {
+        number = other.number;
+        return *this;
+    }
+    int number;
+};
+
+TEST(channel_keeps_the_alignment_of_its_messages)
+{
+    concede::channel<wide> messages(4);
+    for (int i = 0; i < 4; i++) CHECK_EQ(messages.emplace(i), 0);
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(messages.recv_with([i](wide &&got) {
+            CHECK_EQ(reinterpret_cast<uintptr_t>(&got) % 64, 0);
+            CHECK_EQ(got.number, i);
+        }),
+                 0);
+}
+
+TEST(event_waits_for_any_condition)
+{
+    concede::event changed;
+    uint32_t ready = 0;
+    auto is_ready = [&] { return cc_load_acquire(&ready) != 0; };
+    CHECK(!changed.await_for(milliseconds(1), is_ready));
+    CHECK(!changed.await_until(std::chrono::steady_clock::now() + milliseconds(1), is_ready));
+    CHECK(!changed.await_until(std::chrono::system_clock::time_point(), is_ready));
+    std::thread other([&] {
+        cc_store_release(&ready, 1u);
+        changed.notify_one();
+        changed.notify_all();
+    });
+    changed.await(is_ready);
+    CHECK(changed.await_for(hours::max(), is_ready));
+    CHECK(changed.await_until(std::chrono::steady_clock::time_point(), is_ready));
+    other.join();
+    CHECK(cc_event_wait_timeout(changed.native_handle(), cc_event_listen(changed.native_handle()), 0) == false);
+}
+
+TEST(parker_keeps_one_token)
+{
+    static concede::parker parker; // constant-initialised
+    CHECK(!parker.try_park());
+    CHECK(!parker.park_for(milliseconds(1)));
+    CHECK(!parker.park_until(std::chrono::steady_clock::now() + milliseconds(1)));
+    parker.unpark();
+    parker.unpark();
+    CHECK(parker.try_park());
+    CHECK(!parker.try_park());
+    cc_parker_unpark(parker.native_handle());
+    CHECK(parker.park_until(std::chrono::steady_clock::time_point()));
+    std::thread other([&] { parker.unpark(); });
+    parker.park();
+    other.join();
+}
+
 TEST(channel_that_cannot_be_made_says_why)
 {
     concede::channel<int> none(0);
     CHECK(!none);
     CHECK_EQ(none.error(), EINVAL);
+    concede::channel<std::string> no_words(0);
+    CHECK(!no_words);
+    CHECK_EQ(no_words.error(), EINVAL);
 }
 
 TEST(initialisers_and_await_are_valid_cpp)

@@ -1,4 +1,4 @@
-/* costs.h: what waiting costs on this machine, and how many CPUs there are to wait on.
+/* costs.h: what waiting costs on this machine, how many CPUs there are to wait on, and what was waited so far.
  *
  *     const cc_costs_t *costs = cc_costs();
  *     printf("a pause takes %u.%03u ns\n", costs->pause_ps / 1000, costs->pause_ps % 1000);
@@ -32,6 +32,27 @@ CC_API const cc_costs_t *cc_costs(void);
  * CONCEDE_COSTS, which the library reads once ("pause_ps=32000,wake_ns=29000"), unless the program has more rights than
  * who started it. Call it before the first wait and before other threads use concede. */
 CC_API void cc_costs_set(const cc_costs_t *costs);
+
+/* What the objects of one kind have waited, since the process started. */
+typedef struct cc_counted {
+    uint64_t waits;                /* calls that had to wait, however short: spun + yielded + slept */
+    uint64_t spun, yielded, slept; /* those that ended while they spun, yielded, or had slept at least once */
+    uint64_t wakes;                /* calls of the system to wake a sleeper */
+    uint64_t wakes_in_vain;        /* threads that were woken, found nothing, and waited on */
+    uint64_t slept_ns;             /* time asleep, of all threads together, in nanoseconds */
+} cc_counted_t;
+
+typedef struct cc_counters {
+    cc_counted_t lock, event, channel;
+} cc_counters_t;
+
+CC_STATIC_ASSERT_(sizeof(cc_counters_t) == 168,
+                  "three times seven numbers of 64 bits, in this order, on every machine");
+
+/* Tells what this process has waited so far. Counted where a call waits and nowhere else, so that what never waits pays
+ * nothing. Each number is right on its own; together they are not one moment's. Any thread, at any time; never blocks.
+ * */
+CC_API void cc_counters(cc_counters_t *now);
 
 /* cc_costs()->pause_ps alone: measures nothing else. Any thread. */
 CC_API uint32_t cc_costs_pause_ps_(void);

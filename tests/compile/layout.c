@@ -3,6 +3,23 @@
 
 CC_STATIC_ASSERT_(CC_VERSION_MAJOR * 10000 + CC_VERSION_MINOR * 100 + CC_VERSION_PATCH > 0, "version");
 
+/* Alignments: what a char in front of one moves it by. */
+struct alignments {
+    struct backoff_alignment {
+        char before;
+        cc_backoff_t it;
+    } backoff;
+    struct options_alignment {
+        char before;
+        cc_backoff_options_t it;
+    } options;
+    struct costs_alignment {
+        char before;
+        cc_costs_t it;
+    } costs;
+};
+CC_STATIC_ASSERT_(sizeof(struct alignments) == 24 + 12 + 20, "the alignment of backoff, its options and costs is 4");
+
 CC_STATIC_ASSERT_(sizeof(cc_backoff_t) == 20, "backoff");
 CC_STATIC_ASSERT_(offsetof(cc_backoff_t, current) == 0, "backoff");
 CC_STATIC_ASSERT_(offsetof(cc_backoff_t, min) == 4, "backoff");
@@ -18,6 +35,19 @@ CC_STATIC_ASSERT_(offsetof(cc_costs_t, pause_ps) == 0, "costs");
 CC_STATIC_ASSERT_(offsetof(cc_costs_t, yield_ns) == 4, "costs");
 CC_STATIC_ASSERT_(offsetof(cc_costs_t, wake_ns) == 8, "costs");
 CC_STATIC_ASSERT_(offsetof(cc_costs_t, cpus) == 12, "costs");
+
+CC_STATIC_ASSERT_(sizeof(cc_counted_t) == 56, "counted");
+CC_STATIC_ASSERT_(offsetof(cc_counted_t, waits) == 0, "counted");
+CC_STATIC_ASSERT_(offsetof(cc_counted_t, spun) == 8, "counted");
+CC_STATIC_ASSERT_(offsetof(cc_counted_t, yielded) == 16, "counted");
+CC_STATIC_ASSERT_(offsetof(cc_counted_t, slept) == 24, "counted");
+CC_STATIC_ASSERT_(offsetof(cc_counted_t, wakes) == 32, "counted");
+CC_STATIC_ASSERT_(offsetof(cc_counted_t, wakes_in_vain) == 40, "counted");
+CC_STATIC_ASSERT_(offsetof(cc_counted_t, slept_ns) == 48, "counted");
+CC_STATIC_ASSERT_(sizeof(cc_counters_t) == 168, "counters");
+CC_STATIC_ASSERT_(offsetof(cc_counters_t, lock) == 0, "counters");
+CC_STATIC_ASSERT_(offsetof(cc_counters_t, event) == 56, "counters");
+CC_STATIC_ASSERT_(offsetof(cc_counters_t, channel) == 112, "counters");
 
 CC_STATIC_ASSERT_(sizeof(cc_parker_t) == 4, "parker");
 CC_STATIC_ASSERT_(sizeof(cc_lock_t) == 4, "lock");

@@ -3,176 +3,249 @@
 
 #include <concede/backoff.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "costs.h"
 #include "os.h"
 
 /* The word:
  *   bit 0       HELD      somebody has it
  *   bit 1       PARKED    somebody may sleep: the release wakes one
- *   bits 8..31  OWED      how many waiters are owed the lock: until it is 0, only one who has slept may take it
+ *   bits 3..7   OWED      how many waiters are owed the lock: until it is 0, only one who has slept may take it
+ *   bits 8..31  RELEASES  how often it was released, modulo 2^24: tells a waiter whether it still waits for the same section
  *
- *   from                  to                         by
- *   free: 0, PARKED       HELD                       anybody: takes it. PARKED goes: the release that left it wakes one, and
- *                                                    from here on it is the woken one who remembers that others may sleep
- *   free: 0, PARKED       HELD PARKED                one who has slept: others may still
- *   HELD ...              the same but HELD          the holder: gives it up, then wakes one if PARKED
- *   HELD ...              the same and PARKED        one who goes to sleep, or who has slept and gives up waiting
- *   HELD ...              the same and OWED + 1      one who has waited too long
- *   OWED ...              HELD PARKED OWED ...       one who has slept: takes what was handed over; OWED - 1 if it was owed
+ *   row         from           to                       by
+ *   take        free           HELD                     anybody. PARKED goes: the release that left it wakes one, and from
+ *                                                       here on it is the woken one who remembers that others may sleep
+ *   take back   free           HELD PARKED              one who has slept: others may still
+ *   inherit     handed over    HELD PARKED, OWED - 1    one who has slept; OWED stays if it was not owed
+ *   release     HELD           the same but HELD,       the holder, which then wakes one if PARKED. The lock is free then or,
+ *                              RELEASES + 1             where OWED is not 0, handed over
+ *   park        HELD           the same and PARKED      one who goes to sleep
+ *   claim       HELD           OWED + 1                 one who has waited too long, unless OWED is full
+ *   give up     HELD           PARKED, OWED - 1         one who has slept and whose time is over; OWED stays if it was not owed
  *
- * So giving up is one subtraction, and it hands over while somebody is owed the lock: a newcomer finds it neither free nor
+ * So releasing is one addition, and it hands over while somebody is owed the lock: a newcomer finds it neither free nor
  * held, and waits. That is never left behind, because whoever is owed the lock takes it before it may give up waiting.
  *
- * No wake-up is lost: going to sleep and giving up are both read-modify-writes of the one word, so either the release sees
+ * No wake-up is lost: going to sleep and releasing are both read-modify-writes of the one word, so either the release sees
  * PARKED, or the sleeper's compare-and-swap fails; and the kernel compares the word again as it puts the sleeper to sleep.
  * Whoever was woken, or may have been, leaves PARKED behind in every way it can go: with the lock, back to sleep, or away. */
-enum { FREE = CC_LOCK_FREE_, HELD = CC_LOCK_HELD_, PARKED = 2, OWED = 1 << 8 };
+enum { HELD = CC_LOCK_HELD_, PARKED = 1 << 1, OWED = 1 << 3, ALL_OWED = 31 * OWED, RELEASES = CC_LOCK_RELEASES_ };
 
-/* Times, because pauses differ by ten between CPUs. Chosen on 2 CPUs of AMD Zen 3 under KVM with `concede bench lock`:
- *   MIN..   the range of the random interval between two looks. It starts long: each look takes the line from the holder
- *   ..MAX   for some 200 ns, and between two looks the holder gets on at full speed
- *   SPIN    all spinning of one wait, before it sleeps
- *   OWED    from the first sleep to being owed the lock */
+/* Times, because pauses differ by ten between CPUs. Chosen on 2 CPUs of AMD Zen 4 under KVM with `concede bench lock`:
+ *   SPIN         all spinning of one wait, before it sleeps: what a wake-up costs both sides
+ *   BACKOFF_MIN  the range of the random interval after a lost race. It starts long: a look takes the line from the holder for
+ *   BACKOFF_MAX  some 200 ns, and between two looks whoever takes and releases the lock over and over gets on at full speed
+ *   YIELD_AFTER  a section that lasts longer may be one whose holder has lost its CPU, perhaps to us
+ *   OWED         from the first sleep to being owed the lock
+ *   LONG_YIELD   a yield that lasts longer has run another program, which sleeping would not have waited for */
 #if !defined(CC_LOCK_SPIN_NS)
 #define CC_LOCK_SPIN_NS 20000
 #endif
-enum { MIN_NS = 1000, MAX_NS = 8000, OWED_NS = 1000000 };
+#if !defined(CC_LOCK_OWED_NS)
+#define CC_LOCK_OWED_NS 1000000
+#endif
+enum { BACKOFF_MIN_NS = 1000, BACKOFF_MAX_NS = 8000, YIELD_AFTER_NS = 4000, LONG_YIELD_NS = 1000000 };
 
-/* Different in every thread, because their stacks are; never 0. */
-static uint32_t seed_(uintptr_t at)
+/* ---- Yields: whether they pay at the moment, for the whole process ---- */
+
+/* After LONG_IN_A_ROW long ones nobody yields for NO_YIELDS_MS. Times here are in units of 2^20 ns, about a millisecond. */
+enum { LONG_IN_A_ROW = 2, NO_YIELDS_MS = 64 };
+static uint32_t long_yields_;
+static uint32_t no_yields_until_;
+
+static uint32_t milliseconds_(uint64_t ns)
 {
-    return ((uint32_t)(at >> 4) ^ (uint32_t)(at >> 20)) * UINT32_C(2654435761) | 1;
+    return (uint32_t)(ns >> 20);
 }
+
+/* relaxed, here and below: estimates, which steer and do not decide */
+static bool yields_pay_(uint64_t now)
+{
+    if (cc_load_relaxed(&long_yields_) < LONG_IN_A_ROW) return true;
+    return (int32_t)(milliseconds_(now) - cc_load_relaxed(&no_yields_until_)) >= 0;
+}
+
+/* Lets another thread run, which may be the holder, unless that would take long. */
+static void yield_(void)
+{
+    uint64_t before = cc_os_now_();
+    if (!yields_pay_(before)) return;
+    cc_os_yield_();
+    uint64_t after = cc_os_now_();
+    if (after - before < LONG_YIELD_NS) {
+        cc_store_relaxed(&long_yields_, 0);
+        return;
+    }
+    cc_store_relaxed(&no_yields_until_, milliseconds_(after) + NO_YIELDS_MS);
+    cc_store_relaxed(&long_yields_, cc_load_relaxed(&long_yields_) + 1);
+}
+
+/* ---- One who waits ---- */
+
+typedef struct waiter {
+    cc_lock_t *lock;
+    uint64_t deadline;
+    uint64_t slept_at; /* when it first went to sleep; 0: not yet */
+    bool never_calls;  /* the system: neither to sleep nor to yield nor to measure */
+    bool may_spin;     /* there is more than one CPU */
+    bool has_slept;    /* so a wake-up may have been meant for it, and it must not get lost */
+    bool is_owed;      /* one of OWED is its */
+    bool may_inherit;  /* what was handed over */
+    bool is_late;      /* its deadline has passed */
+} waiter_t;
 
 static bool is_free_(uint32_t seen)
 {
-    return !(seen & HELD) && seen < OWED;
+    return !(seen & (HELD | ALL_OWED));
 }
 
-static bool take_free_(cc_lock_t *lock, uint32_t as)
+static bool may_take_(const waiter_t *w, uint32_t seen)
 {
-    uint32_t seen = cc_load_relaxed(&lock->word); /* relaxed: the swap decides; reading leaves the line shared */
-    return is_free_(seen) && cc_cas_acquire(&lock->word, &seen, as); /* [lock.word] pairs with the release */
+    return is_free_(seen) || (!(seen & HELD) && w->may_inherit);
 }
 
-bool cc_lock_try_acquire_slow_(cc_lock_t *lock)
+/* The rows "take", "take back" and "inherit". */
+static bool take_(const waiter_t *w, uint32_t seen)
 {
-    return take_free_(lock, HELD);
+    uint32_t taken = is_free_(seen) ? seen & ~(uint32_t)PARKED : seen;
+    if (w->has_slept) taken |= PARKED;
+    if (w->is_owed) taken -= OWED;
+    return cc_cas_acquire(&w->lock->word, &seen, taken + HELD); /* [lock.word] pairs with the release */
 }
 
-/* Looks at once and after one pause, because a short section may have ended by now, then at random intervals whose range
- * doubles, for about `ns`. From the second interval on it may be that the holder waits for a CPU, perhaps for this one: a
- * yield lets it run, and costs less than an interval where nobody else wants the CPU. But it may last for milliseconds, so
- * not with a deadline. */
-static bool spin_(cc_lock_t *lock, uint64_t ns, uint32_t as, bool yields)
+static uint32_t look_(const waiter_t *w)
 {
+    return cc_load_relaxed(&w->lock->word); /* relaxed: a swap decides; reading leaves the line shared */
+}
+
+/* Each thread goes on with its own series of random numbers, which its place in memory starts. */
+static uint32_t *random_(void)
+{
+    static _Thread_local uint32_t series;
+    if (series == 0) series = (uint32_t)((uintptr_t)&series >> 4) * UINT32_C(2654435761) | 1;
+    return &series;
+}
+
+/* As long as nobody has measured what a pause takes, who may not call the system counts it as 40 ns. */
+static uint32_t pauses_in_(const waiter_t *w, uint64_t ns)
+{
+    return w->never_calls && !cc_costs_are_known_() ? (uint32_t)(ns / 40) : cc_backoff_pauses_(ns);
+}
+
+/* Waits awake for about `ns`; returns whether it took the lock. Two ways of waiting, and the count of releases says which:
+ *
+ *   One section goes on: nobody touches the line, so looking costs nothing, and we look after every pause. The same if one
+ *   section ended and another began between two looks: that was one lost race.
+ *   Several ended between two looks, or our swap failed: others take the lock faster than we can look, and each look holds
+ *   them up. We back off for a random interval, whose range doubles each time.
+ *
+ * From the second interval on, and in a section that lasts long, it may be that the holder waits for a CPU, perhaps for this
+ * one: a yield lets it run. But that may last for milliseconds, so not with a deadline. */
+static bool spin_(const waiter_t *w, uint64_t ns)
+{
+    uint32_t limit = pauses_in_(w, ns);
+    uint32_t yield_after = pauses_in_(w, YIELD_AFTER_NS);
+    uint32_t spun = 0;         /* pauses so far */
+    uint32_t same_section = 0; /* pauses since the last release that we know of */
+    bool yields = !w->never_calls && w->deadline == CC_FOREVER;
     cc_backoff_t backoff;
-    uint32_t rng = seed_((uintptr_t)&backoff), spun = 0, budget = cc_backoff_pauses_(ns), seen = FREE;
-    if (take_free_(lock, as)) return true;
-    cc_pause();
-    if (cc_cas_acquire(&lock->word, &seen, as)) return true; /* [lock.word] as above; most likely free: no look before it */
-    cc_backoff_init_ns(&backoff, MIN_NS, MAX_NS);
-    while (spun < budget) {
-        uint32_t word = cc_load_relaxed(&lock->word); /* relaxed: the swap in the caller takes it */
-        if ((as & PARKED) && !(word & HELD)) return false;
-        if (yields && spun > 0) cc_os_yield_();
-        uint32_t pauses = backoff.current / 2 + 1; /* on average */
-        spun = pauses < UINT32_MAX - spun ? spun + pauses : UINT32_MAX;
-        cc_backoff_jitter(&backoff, &rng);
-        if (take_free_(lock, as)) return true;
-    }
-    return false;
-}
-
-bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
-{
-    bool can_spin = cc_costs_may_spin_(), yields = deadline == CC_FOREVER, slept = false, owed = false, expired = false;
-    uint64_t since = 0;
-    uint64_t now = deadline == CC_FOREVER ? 0 : cc_os_now_(), spin = CC_LOCK_SPIN_NS;
-    if (now >= deadline) return take_free_(lock, HELD);
-    if (deadline - now < spin) spin = deadline - now;
-    if (can_spin && spin_(lock, spin, HELD, yields)) return true;
-    for (;;) {
-        uint32_t seen = cc_load_relaxed(&lock->word); /* relaxed: each way on goes through a swap of it */
-        uint32_t repaid = owed ? OWED : 0;
-        if (is_free_(seen)) {
-            if (cc_cas_acquire(&lock->word, &seen, slept ? HELD | PARKED : HELD)) return true; /* [lock.word] as above */
-        } else if (slept && !(seen & HELD)) {
-            uint32_t taken = (seen | HELD | PARKED) - repaid;
-            if (cc_cas_acquire(&lock->word, &seen, taken)) return true; /* [lock.word] pairs with the handing over */
-        } else if (expired) {
-            if (cc_cas_relaxed(&lock->word, &seen, (seen | PARKED) - repaid)) return false; /* relaxed: passes on no data */
-        } else if (slept && !owed && cc_os_now_() - since >= OWED_NS) {
-            if (!cc_cas_relaxed(&lock->word, &seen, seen + OWED)) continue; /* relaxed: passes on no data */
-            owed = true; /* the next release hands it over: worth a look or two before sleeping again */
-            for (uint32_t i = can_spin ? cc_backoff_pauses_(CC_LOCK_SPIN_NS) : 0; i > 0; i--) {
-                if (!(cc_load_relaxed(&lock->word) & HELD)) break; /* relaxed: taken by the swap above */
-                cc_pause();
+    cc_backoff_init(&backoff, pauses_in_(w, BACKOFF_MIN_NS), pauses_in_(w, BACKOFF_MAX_NS));
+    uint32_t last = look_(w);
+    for (uint32_t seen = last;; seen = look_(w)) {
+        uint32_t missed = (seen - last) / RELEASES;
+        last = seen;
+        if (may_take_(w, seen)) {
+            if (take_(w, seen)) return true;
+            missed = UINT32_MAX;
+        }
+        if (spun >= limit) return false;
+        if (missed > 1) {
+            if (yields && backoff.current > backoff.min) yield_();
+            spun += backoff.current / 2 + 1; /* on average */
+            same_section = 0;
+            cc_backoff_jitter(&backoff, random_());
+        } else {
+            same_section = missed ? 0 : same_section + 1;
+            if (yields && same_section > yield_after) {
+                yield_();
+                same_section = 0;
             }
-        } else if ((seen & PARKED) || cc_cas_relaxed(&lock->word, &seen, seen | PARKED)) { /* relaxed: passes on no data */
-            if (!slept) since = cc_os_now_();
-            int woken = cc_os_wait_(&lock->word, seen | PARKED, deadline);
-            slept = slept || woken != EAGAIN; /* else it is a newcomer still: what is handed over is not for it */
-            expired = woken == ETIMEDOUT && cc_os_now_() >= deadline;
-            if (woken == 0 && can_spin && spin_(lock, spin, HELD | PARKED, yields)) return true;
+            spun++;
+            cc_pause();
         }
     }
 }
 
-/* As long as nobody has measured what a pause takes it counts as 40 ns: measuring calls the system. */
+/* Sleeps while the word is as `seen`, which has PARKED in it; returns whether it was woken. If the word had changed it has not
+ * slept, no wake-up can have been meant for it, and it is a newcomer still: what is handed over is not for it. */
+static bool sleep_(waiter_t *w, uint32_t seen)
+{
+    if (w->slept_at == 0) w->slept_at = cc_os_now_();
+    int result = cc_os_wait_(&w->lock->word, seen, w->deadline);
+    if (result == EAGAIN) return false;
+    w->has_slept = true;
+    w->may_inherit = true;
+    w->is_late = result == ETIMEDOUT && cc_os_now_() >= w->deadline;
+    return result == 0;
+}
+
+static bool should_claim_(const waiter_t *w, uint32_t seen)
+{
+    return w->has_slept && !w->is_owed && (seen & ALL_OWED) != ALL_OWED &&
+           cc_os_now_() - w->slept_at >= CC_LOCK_OWED_NS;
+}
+
+/* ---- What lock.h calls ---- */
+
+bool cc_lock_try_acquire_slow_(cc_lock_t *lock)
+{
+    waiter_t w = { .lock = lock };
+    uint32_t seen = look_(&w);
+    return is_free_(seen) && take_(&w, seen);
+}
+
+bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
+{
+    waiter_t w = { .lock = lock, .deadline = deadline };
+    uint64_t spin_ns = CC_LOCK_SPIN_NS;
+    if (deadline != CC_FOREVER) {
+        uint64_t now = cc_os_now_();
+        if (now >= deadline) return cc_lock_try_acquire_slow_(lock);
+        if (deadline - now < spin_ns) spin_ns = deadline - now;
+    }
+
+    /* Spin: most sections are over before a sleep would have begun. */
+    w.may_spin = cc_costs_may_spin_();
+    if (w.may_spin && spin_(&w, spin_ns)) return true;
+
+    /* Sleep, and spin again when woken: whoever runs may have taken the lock first. Each branch is a row of the table; where
+     * its swap fails the word has moved, and we look again. */
+    for (;;) {
+        uint32_t seen = look_(&w);
+        uint32_t repaid = w.is_owed ? OWED : 0;
+        if (may_take_(&w, seen)) { /* take, take back, inherit */
+            if (take_(&w, seen)) return true;
+        } else if (w.is_late) { /* give up */
+            if (cc_cas_relaxed(&lock->word, &seen, (seen | PARKED) - repaid))
+                return false;                 /* relaxed: passes on no data */
+        } else if (should_claim_(&w, seen)) { /* claim; the next release hands it over, so it is worth spinning for */
+            w.is_owed = cc_cas_relaxed(&lock->word, &seen, seen + OWED); /* relaxed: passes on no data */
+            if (w.is_owed && w.may_spin && spin_(&w, spin_ns)) return true;
+        } else if ((seen & PARKED) || cc_cas_relaxed(&lock->word, &seen, seen | PARKED)) { /* park; relaxed: as above */
+            if (sleep_(&w, seen | PARKED) && w.may_spin && spin_(&w, spin_ns)) return true;
+        }
+    }
+}
+
+/* It cannot sleep, so after the time in which a sleeper would be owed the lock it may inherit, as one who has slept. */
 void cc_lock_acquire_spin_slow_(cc_lock_t *lock)
 {
-    cc_backoff_t backoff;
-    uint32_t rng = seed_((uintptr_t)&backoff);
-    cc_backoff_init(&backoff, MIN_NS / 40, MAX_NS / 40);
-    while (!cc_costs_are_known_()) {
-        if (take_free_(lock, HELD)) return;
-        cc_backoff_jitter(&backoff, &rng);
-    }
-    while (!spin_(lock, CC_LOCK_SPIN_NS, HELD, false)) {}
+    waiter_t w = { .lock = lock, .deadline = CC_FOREVER, .never_calls = true };
+    while (!spin_(&w, CC_LOCK_OWED_NS)) w.may_inherit = true;
 }
 
 /* The word is given up already, and the next holder may have freed it: only its address is used. */
 void cc_lock_release_slow_(cc_lock_t *lock, uint32_t seen)
 {
     if (seen & PARKED) cc_os_wake_(&lock->word, 1);
-}
-
-/* What this thread holds, as far as its code was compiled with CC_DEBUG; more than fit go unnoticed. */
-static _Thread_local const cc_lock_t *held_[16];
-
-static const cc_lock_t **find_(const cc_lock_t *lock)
-{
-    for (size_t i = 0; i < sizeof held_ / sizeof held_[0]; i++)
-        if (held_[i] == lock) return &held_[i];
-    return NULL;
-}
-
-static void die_(const char *what, const cc_lock_t *lock)
-{
-    fprintf(stderr, "concede: lock %p %s\n", (const void *)lock, what);
-    abort();
-}
-
-void (cc_lock_debug_acquire_)(const cc_lock_t *lock)
-{
-    bool held = cc_load_relaxed(&lock->word) & HELD; /* relaxed: our own; else a lock that was made anew since */
-    if (held && find_(lock)) die_("is acquired again by the thread that holds it", lock);
-}
-
-bool (cc_lock_debug_acquired_)(const cc_lock_t *lock, bool acquired)
-{
-    const cc_lock_t **place = acquired && !find_(lock) ? find_(NULL) : NULL;
-    if (place) *place = lock;
-    return acquired;
-}
-
-void (cc_lock_debug_release_)(const cc_lock_t *lock)
-{
-    const cc_lock_t **place = find_(lock);
-    if (place) *place = NULL;
-    if (!(cc_load_relaxed(&lock->word) & HELD)) die_("is released, but nobody holds it", lock); /* relaxed: our own */
 }

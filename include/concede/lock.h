@@ -6,14 +6,17 @@
  *     counter++;
  *     cc_lock_release(&lock);
  *
- * A free lock is taken with one compare-and-swap and given up with one subtraction. A thread that finds it engaged waits by
- * reading, at random intervals whose range doubles each time it loses, and lets others run in between; when that has cost
- * as much as sleeping would, it sleeps. Giving up makes no system call unless somebody sleeps. On one usable CPU nobody spins.
+ * A free lock is taken with one compare-and-swap and given up with one addition. A thread that finds it held waits by
+ * reading. As long as one section goes on, it looks after every pause, because that costs the holder nothing. When others take
+ * the lock faster than it can look, each look holds them up: so it backs off at random intervals whose range doubles each
+ * time it loses. It lets others run in between, unless other programs keep the CPUs busy; and when all that has cost as much
+ * as sleeping would, it sleeps. Releasing makes no system call unless somebody sleeps. On one usable CPU nobody spins.
  *
  * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with more
  * threads than CPUs. But nobody starves: a thread that has waited for a millisecond after it first slept is owed the lock,
  * and from then on each release hands it over to one that has slept, until it has had its turn. A newcomer cannot take it
- * meanwhile.
+ * meanwhile. One that waits in acquire_spin cannot be owed the lock, but after a millisecond it may take what is handed over,
+ * as one that has slept.
  *
  *   may run at the same time: everything. acquire_spin and acquire may be mixed on one lock.
  *   acquire orders after the release before it: what was done under the lock is seen under the lock.
@@ -32,12 +35,16 @@
 CC_BEGIN_DECLS
 
 typedef struct cc_lock {
-    uint32_t word; /* 0: free; 1: held and nobody sleeps; the rest stands in lock.c */
+    uint32_t word; /* its states stand in lock.c */
 } cc_lock_t;
 
-#define CC_LOCK_INIT { 0 }
+#define CC_LOCK_INIT \
+    {                \
+        0            \
+    }
 
-enum { CC_LOCK_FREE_ = 0, CC_LOCK_HELD_ = 1 };
+/* The word's lowest byte says who holds it and who waits; above that stands how often it was released. */
+enum { CC_LOCK_HELD_ = 1, CC_LOCK_STATE_ = 0xff, CC_LOCK_RELEASES_ = 0x100 };
 
 CC_STATIC_ASSERT_(sizeof(cc_lock_t) == 4, "a lock is one futex word");
 
@@ -59,8 +66,9 @@ CC_API CC_COLD_ void cc_lock_debug_release_(const cc_lock_t *lock);
 
 CC_INLINE_ bool cc_lock_take_(cc_lock_t *lock)
 {
-    uint32_t seen = CC_LOCK_FREE_;
-    return CC_LIKELY_(cc_cas_acquire(&lock->word, &seen, CC_LOCK_HELD_)); /* [lock.word] pairs with release */
+    uint32_t seen = cc_load_relaxed(&lock->word); /* relaxed: the swap decides */
+    if (CC_UNLIKELY_((seen & CC_LOCK_STATE_) != 0)) return false;
+    return CC_LIKELY_(cc_cas_acquire(&lock->word, &seen, seen + CC_LOCK_HELD_)); /* [lock.word] pairs with release */
 }
 
 /* Takes the lock if it is free; returns whether it did. Never blocks. */
@@ -90,7 +98,7 @@ CC_INLINE_ bool cc_lock_acquire_timeout(cc_lock_t *lock, uint64_t ns)
 }
 
 /* Takes the lock without ever sleeping in the kernel or calling it: for places that may not block. It may spin for long,
- * and forever if the holder cannot run. */
+ * and forever if the holder cannot run. No time is promised: it cannot be owed the lock, it only has a chance at each release. */
 CC_INLINE_ void cc_lock_acquire_spin(cc_lock_t *lock)
 {
     cc_lock_debug_acquire_(lock);
@@ -102,8 +110,9 @@ CC_INLINE_ void cc_lock_acquire_spin(cc_lock_t *lock)
 CC_INLINE_ void cc_lock_release(cc_lock_t *lock)
 {
     cc_lock_debug_release_(lock);
-    uint32_t seen = cc_fetch_sub_release(&lock->word, CC_LOCK_HELD_); /* [lock.word] pairs with the swap in acquire */
-    if (CC_UNLIKELY_(seen != CC_LOCK_HELD_)) cc_lock_release_slow_(lock, seen);
+    /* [lock.word] pairs with the swap in acquire */
+    uint32_t seen = cc_fetch_add_release(&lock->word, CC_LOCK_RELEASES_ - CC_LOCK_HELD_);
+    if (CC_UNLIKELY_((seen & CC_LOCK_STATE_) != CC_LOCK_HELD_)) cc_lock_release_slow_(lock, seen);
 }
 
 CC_END_DECLS

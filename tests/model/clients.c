@@ -6,6 +6,7 @@
 #define CC_EVENT_SPIN_NS 0
 #define CC_EVENT_YIELDS  0
 #define CC_LOCK_SPIN_NS  0
+#define CC_LOCK_OWED_NS  1 /* the clock stands still unless it jumps */
 /* Sleeps after which an event makes its notifiers fence: set by each setup. The first that finds nobody ends it. */
 #define CC_EVENT_SLEEPS sleeps_until_fenced
 #define CC_EVENT_IDLE   1
@@ -437,7 +438,7 @@ static void lock_trier(void)
 
 static void lock_is_free(void)
 {
-    model_check((lock.word & ~(uint32_t)PARKED) == FREE);
+    model_check(is_free_(lock.word));
 }
 
 /* The last of the users frees the lock. */
@@ -1002,6 +1003,12 @@ static const model_client_t clients[] = {
     { .name = "lock_handover_timeout",
       .setup = lock_setup,
       .threads = { lock_user_twice, lock_timed_user, lock_user },
+      .finish = lock_is_free,
+      BOUND(2),
+      .clock_jumps = 1 },
+    { .name = "lock_handover_to_spinner",
+      .setup = lock_spins_setup,
+      .threads = { lock_user_twice, lock_user, lock_spinner },
       .finish = lock_is_free,
       BOUND(2),
       .clock_jumps = 1 },

@@ -17,7 +17,8 @@ static void set_up(uint32_t cpus)
     fake_start();
     fake.pause_ps = 40000;
     cc_costs_set(&costs);
-    lock.word = FREE;
+    lock.word = 0;
+    long_yields_ = no_yields_until_ = 0;
 }
 
 /* Held by another thread, which acts in hooks. */
@@ -30,6 +31,12 @@ static void set_up_held(uint32_t cpus)
 static void release(void)
 {
     cc_lock_release(&lock);
+}
+
+/* The word without its count of releases. */
+static uint32_t state(void)
+{
+    return lock.word % RELEASES;
 }
 
 static unsigned calls(void)
@@ -54,7 +61,7 @@ TEST(spin_does_not_call_the_system_to_measure_either)
         fake.on_pause = release_soon;
         cc_lock_acquire_spin(&lock);
         CHECK_EQ(calls() + fake.clock_reads, 0);
-        CHECK_EQ(lock.word, HELD);
+        CHECK_EQ(state(), HELD);
         CHECK(fake.pauses < i + 1000); /* it looks now and then */
     }
 }
@@ -73,9 +80,9 @@ TEST(a_free_lock_is_taken_and_given_up_without_a_call)
     set_up(2);
     for (int i = 0; i < 3; i++) {
         cc_lock_acquire(&lock);
-        CHECK_EQ(lock.word, HELD);
+        CHECK_EQ(state(), HELD);
         cc_lock_release(&lock);
-        CHECK_EQ(lock.word, FREE);
+        CHECK_EQ(state(), 0);
     }
     CHECK(cc_lock_try_acquire(&lock));
     cc_lock_release(&lock);
@@ -93,7 +100,7 @@ TEST(try_does_not_wait)
     set_up_held(2);
     for (int i = 0; i < 3; i++) CHECK(!cc_lock_try_acquire(&lock));
     CHECK_EQ(calls() + fake.pauses + fake.clock_reads, 0);
-    CHECK_EQ(lock.word, HELD);
+    CHECK_EQ(state(), HELD);
 }
 
 TEST(a_free_lock_that_somebody_may_sleep_on_is_taken_by_every_call)
@@ -101,7 +108,7 @@ TEST(a_free_lock_that_somebody_may_sleep_on_is_taken_by_every_call)
     set_up(2);
     lock.word = PARKED; /* as a release leaves it */
     CHECK(cc_lock_try_acquire(&lock));
-    CHECK_EQ(lock.word, HELD);
+    CHECK_EQ(state(), HELD);
     lock.word = PARKED;
     CHECK(cc_lock_acquire_until(&lock, 0));
     lock.word = PARKED;
@@ -110,12 +117,12 @@ TEST(a_free_lock_that_somebody_may_sleep_on_is_taken_by_every_call)
     cc_lock_acquire_spin(&lock);
     lock.word = PARKED;
     cc_lock_acquire(&lock);
-    CHECK_EQ(lock.word, HELD);
+    CHECK_EQ(state(), HELD);
     CHECK_EQ(calls() + fake.pauses, 0);
     lock.word = OWED; /* handed over */
     CHECK(!cc_lock_try_acquire(&lock));
     CHECK(!cc_lock_acquire_until(&lock, 0));
-    CHECK_EQ(lock.word, OWED);
+    CHECK_EQ(state(), OWED);
 }
 
 TEST(a_past_deadline_tries_once_and_does_not_wait)
@@ -125,7 +132,7 @@ TEST(a_past_deadline_tries_once_and_does_not_wait)
     CHECK(!cc_lock_acquire_until(&lock, fake.now_ns));
     CHECK(!cc_lock_acquire_timeout(&lock, 0));
     CHECK_EQ(calls() + fake.pauses, 0);
-    CHECK_EQ(lock.word, HELD);
+    CHECK_EQ(state(), HELD);
 }
 
 TEST(one_cpu_never_spins)
@@ -145,7 +152,7 @@ TEST(spinning_ends_in_sleep_within_its_budget)
     cc_lock_acquire(&lock);
     CHECK(fake.pauses > 0);
     CHECK_EQ(fake.waits, 1);
-    CHECK(fake.now_ns - start <= 2 * (uint64_t)CC_LOCK_SPIN_NS + 2 * MAX_NS);
+    CHECK(fake.now_ns - start <= 2 * (uint64_t)CC_LOCK_SPIN_NS + 2 * BACKOFF_MAX_NS);
     CHECK(fake.now_ns - start >= CC_LOCK_SPIN_NS / 4);
 }
 
@@ -158,7 +165,7 @@ TEST(a_lock_given_up_soon_is_taken_without_sleeping)
         fake.on_pause = release_soon;
         cc_lock_acquire(&lock);
         CHECK_EQ(calls(), fake.yields);
-        CHECK_EQ(lock.word, HELD);
+        CHECK_EQ(state(), HELD);
     }
 }
 
@@ -169,12 +176,40 @@ TEST(a_long_wait_yields_to_a_holder_without_a_cpu_but_not_with_a_deadline)
     cc_lock_acquire(&lock);
     CHECK_EQ(fake.yields, 1);
     CHECK_EQ(fake.waits, 0);
-    CHECK(fake.pauses > 0);
+    CHECK(fake.pauses >= YIELD_AFTER_NS / 40);
     set_up_held(2);
     fake.asleep = release;
-    CHECK(cc_lock_acquire_timeout(&lock, 1000 * OWED_NS));
+    CHECK(cc_lock_acquire_timeout(&lock, UINT64_C(1000) * CC_LOCK_OWED_NS));
     CHECK_EQ(fake.yields, 0);
     CHECK_EQ(fake.waits, 1);
+}
+
+static unsigned yields_of_one_wait(void)
+{
+    fake.yields = fake.waits = 0;
+    lock.word = HELD;
+    fake.asleep = release;
+    cc_lock_acquire(&lock);
+    CHECK_EQ(fake.waits, 1);
+    return fake.yields;
+}
+
+/* One slice of a neighbour's may be chance, two in a row are not. */
+TEST(nobody_yields_for_a_while_after_yields_that_took_milliseconds)
+{
+    set_up(2);
+    fake.yield_ns = 1000;
+    unsigned quiet = yields_of_one_wait();
+    CHECK(quiet > LONG_IN_A_ROW);
+    fake.yield_ns = 4 * MS;
+    CHECK_EQ(yields_of_one_wait(), LONG_IN_A_ROW);
+    CHECK_EQ(yields_of_one_wait(), 0);
+    fake.now_ns += (NO_YIELDS_MS + 1) << 20;
+    CHECK_EQ(yields_of_one_wait(), 1); /* it tries one, and that was long again */
+    CHECK_EQ(yields_of_one_wait(), 0);
+    fake.now_ns += (NO_YIELDS_MS + 1) << 20;
+    fake.yield_ns = 1000;
+    CHECK_EQ(yields_of_one_wait(), quiet); /* the neighbours have gone */
 }
 
 TEST(a_short_wait_does_not_yield)
@@ -192,28 +227,70 @@ TEST(a_short_wait_does_not_yield)
     }
 }
 
-TEST(a_lock_given_up_is_found_within_the_longest_interval)
+/* A section of 10 us, its end at the i-th pause. */
+TEST(the_end_of_one_section_is_seen_after_one_pause)
 {
     for (unsigned i = 0; i < 200; i++) {
         set_up_held(2);
         release_at_pause = 1 + i;
         fake.on_pause = release_soon;
         cc_lock_acquire(&lock);
-        CHECK(fake.pauses - release_at_pause <= MAX_NS / 40);
+        CHECK_EQ(fake.pauses, release_at_pause);
+        CHECK_EQ(fake.waits, 0);
     }
 }
 
-TEST(seeds_differ_between_stacks_and_are_never_zero)
+/* Another thread takes and releases it so many times during each pause, up to the pause at which it stops. */
+static unsigned sections_a_pause;
+static void takes_it_again_and_again(void)
 {
-    char stack[4096 * 4];
-    uint32_t last = 0;
-    for (size_t at = 0; at < sizeof stack; at += 4096) {
-        uint32_t seed = seed_((uintptr_t)(stack + at));
-        CHECK(seed != 0);
-        CHECK(seed != last);
-        last = seed;
+    for (unsigned i = 0; i < sections_a_pause && fake.pauses <= release_at_pause; i++) {
+        release();
+        if (i + 1 < sections_a_pause || fake.pauses < release_at_pause) CHECK(cc_lock_try_acquire(&lock));
     }
-    CHECK(seed_(0) != 0);
+}
+
+TEST(one_lost_race_is_no_reason_to_back_off)
+{
+    set_up_held(2);
+    sections_a_pause = 1;
+    release_at_pause = 100;
+    fake.on_pause = takes_it_again_and_again;
+    cc_lock_acquire(&lock);
+    CHECK_EQ(fake.pauses, release_at_pause); /* it looked after each */
+}
+
+TEST(who_is_overtaken_again_and_again_backs_off)
+{
+    unsigned later = 0;
+    for (unsigned i = 0; i < 50; i++) {
+        set_up_held(2);
+        sections_a_pause = 5;
+        release_at_pause = 20 + i;
+        fake.on_pause = takes_it_again_and_again;
+        cc_lock_acquire(&lock);
+        CHECK(fake.pauses - release_at_pause <= BACKOFF_MAX_NS / 40);
+        later += fake.pauses > release_at_pause;
+    }
+    CHECK(later > 25); /* it was not looking when the lock came free */
+}
+
+static uint32_t pauses_of_one_wait(void)
+{
+    set_up_held(2);
+    sections_a_pause = 5;
+    release_at_pause = 2;
+    fake.on_pause = takes_it_again_and_again;
+    cc_lock_acquire(&lock);
+    return fake.pauses;
+}
+
+TEST(each_wait_goes_on_with_the_threads_random_series)
+{
+    uint32_t first = pauses_of_one_wait(), same = 0;
+    for (unsigned i = 0; i < 50; i++) same += pauses_of_one_wait() == first;
+    CHECK(same < 50);
+    CHECK(*random_() != 0);
 }
 
 TEST(spin_never_calls_the_system)
@@ -223,7 +300,29 @@ TEST(spin_never_calls_the_system)
     fake.on_pause = release_soon;
     cc_lock_acquire_spin(&lock);
     CHECK_EQ(calls(), 0);
-    CHECK_EQ(lock.word, HELD);
+    CHECK_EQ(state(), HELD);
+}
+
+static void hand_over_at_pause(void)
+{
+    if (fake.pauses == release_at_pause) lock.word = PARKED | 2 * OWED;
+    if (fake.pauses > 2 * release_at_pause + 2 * CC_LOCK_OWED_NS / 40)
+        lock.word = 0; /* it did not take it: let it go */
+}
+
+/* Beside sleepers that are owed the lock it would never find it free. */
+TEST(spin_takes_what_was_handed_over_once_it_has_spun_for_as_long_as_a_sleeper_waits)
+{
+    static const unsigned at[] = { 1, CC_LOCK_OWED_NS / 40 / 2, CC_LOCK_OWED_NS / 40 * 2 };
+    for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
+        set_up_held(2);
+        release_at_pause = at[i];
+        fake.on_pause = hand_over_at_pause;
+        cc_lock_acquire_spin(&lock);
+        CHECK_EQ(state(), HELD | PARKED | 2 * OWED); /* those that are owed it still are */
+        CHECK(fake.pauses >= CC_LOCK_OWED_NS / 40);
+        CHECK(fake.pauses <= CC_LOCK_OWED_NS / 40 * 3);
+    }
 }
 
 static void sleeper_is_woken(uint32_t cpus)
@@ -236,7 +335,7 @@ static void sleeper_is_woken(uint32_t cpus)
     CHECK_EQ(fake.wakes, 1);
     CHECK(fake.woken == &lock.word);
     CHECK_EQ(fake.woken_count, 1);
-    CHECK_EQ(lock.word, HELD | PARKED);
+    CHECK_EQ(state(), HELD | PARKED);
     cc_lock_release(&lock);
     CHECK_EQ(fake.wakes, 2);
     CHECK(is_free_(lock.word));
@@ -313,6 +412,23 @@ TEST(a_release_that_crosses_the_timeout_is_taken)
     CHECK(!cc_lock_try_acquire(&lock));
 }
 
+/* Some systems count a wake-up for a thread whose time was over. Then others may sleep on, and nobody else knows. */
+static void release_to_a_newcomer(void)
+{
+    release();
+    REQUIRE(cc_lock_try_acquire(&lock));
+    CHECK_EQ(state(), HELD);
+}
+
+TEST(a_wake_up_that_crosses_the_timeout_is_passed_on)
+{
+    set_up_held(1);
+    fake.asleep = release_to_a_newcomer;
+    FAKE_SCRIPT({ ETIMEDOUT, 100 });
+    CHECK(!cc_lock_acquire_timeout(&lock, 100));
+    CHECK_EQ(state(), HELD | PARKED);
+}
+
 /* The holder releases and takes it back faster than the woken one can look: for a millisecond that is allowed. */
 static unsigned takeovers, refusals;
 static void release_and_take_back(void)
@@ -335,9 +451,9 @@ TEST(whoever_slept_too_long_is_handed_the_lock_ahead_of_newcomers)
         cc_lock_acquire(&lock);
         CHECK(takeovers >= 1); /* not first come, first served */
         CHECK_EQ(refusals, 1); /* but in the end the newcomer is refused, and the sleeper has it */
-        CHECK(fake.now_ns - start >= OWED_NS);
-        CHECK(fake.now_ns - start < 2 * OWED_NS + 2 * CC_LOCK_SPIN_NS);
-        CHECK_EQ(lock.word, HELD | PARKED);
+        CHECK(fake.now_ns - start >= CC_LOCK_OWED_NS);
+        CHECK(fake.now_ns - start < 2 * CC_LOCK_OWED_NS + 2 * CC_LOCK_SPIN_NS);
+        CHECK_EQ(state(), HELD | PARKED);
         CHECK(!cc_lock_try_acquire(&lock));
         cc_lock_release(&lock);
         CHECK(is_free_(lock.word)); /* nobody is owed it any more */
@@ -351,7 +467,7 @@ static void hand_over_before_its_first_sleep(void)
 
 static void take_and_release_what_was_handed_over(void)
 {
-    CHECK_EQ(lock.word, PARKED | OWED); /* nobody took it in between */
+    CHECK_EQ(state(), PARKED | OWED); /* nobody took it in between */
     lock.word = HELD | PARKED;
     release();
 }
@@ -379,7 +495,7 @@ TEST(whoever_is_owed_the_lock_and_gives_up_is_owed_it_no_more)
         set_up_held(cpus);
         FAKE_SCRIPT({ 0, 2 * MS }, { 0, 0 }, { 0, 0 });
         CHECK(!cc_lock_acquire_timeout(&lock, 10 * MS));
-        CHECK(lock.word < OWED);
+        CHECK(state() < OWED);
         CHECK(lock.word & HELD);
         cc_lock_release(&lock);
         CHECK(is_free_(lock.word));
@@ -387,12 +503,12 @@ TEST(whoever_is_owed_the_lock_and_gives_up_is_owed_it_no_more)
     set_up_held(1);
     fake.before_sleep = pass_a_millisecond;
     CHECK(!cc_lock_acquire_timeout(&lock, 10 * MS));
-    CHECK(lock.word < OWED);
+    CHECK(state() < OWED);
 }
 
 static void release_while_it_is_owed(void)
 {
-    if (lock.word >= OWED) release();
+    if (state() >= OWED) release();
 }
 
 TEST(a_grant_that_crosses_the_timeout_is_taken)
@@ -401,7 +517,7 @@ TEST(a_grant_that_crosses_the_timeout_is_taken)
     fake.asleep = release_while_it_is_owed;
     FAKE_SCRIPT({ 0, 2 * MS }, { ETIMEDOUT, 8 * MS });
     CHECK(cc_lock_acquire_timeout(&lock, 10 * MS));
-    CHECK_EQ(lock.word & (uint32_t)~PARKED, HELD);
+    CHECK_EQ(state() & (uint32_t)~PARKED, HELD);
     cc_lock_release(&lock);
     CHECK(is_free_(lock.word));
 }
@@ -415,13 +531,46 @@ TEST(several_may_be_owed_it_and_each_gets_it)
     for (uint32_t left = 3; left > 0; left--) {
         CHECK(!cc_lock_try_acquire(&lock));
         /* What a sleeper does when it wakes up and is owed it. */
-        uint32_t seen = lock.word, taken = (seen | HELD | PARKED) - OWED;
-        CHECK(cc_cas_acquire(&lock.word, &seen, taken));
-        CHECK_EQ(lock.word / OWED, left - 1);
+        waiter_t w = { .lock = &lock, .has_slept = true, .may_inherit = true, .is_owed = true };
+        CHECK(may_take_(&w, lock.word) && take_(&w, lock.word));
+        CHECK_EQ(state() / OWED, left - 1);
         cc_lock_release(&lock);
     }
     CHECK(is_free_(lock.word));
     CHECK_EQ(fake.wakes, 4);
+}
+
+static void as_many_are_owed_it_as_fit(void)
+{
+    if (fake.waits <= 3) {
+        lock.word = HELD | PARKED | ALL_OWED;
+        cc_os_wake_(&lock.word, 1);
+        fake.now_ns += 2 * MS;
+    } else {
+        CHECK_EQ(state(), HELD | PARKED | ALL_OWED); /* the count has not run over */
+        lock.word = HELD | PARKED;
+        release();
+    }
+}
+
+TEST(when_as_many_are_owed_it_as_fit_the_next_one_sleeps_on)
+{
+    for (uint32_t cpus = 1; cpus <= 2; cpus++) {
+        set_up_held(cpus);
+        fake.asleep = as_many_are_owed_it_as_fit;
+        cc_lock_acquire(&lock);
+        CHECK_EQ(state(), HELD | PARKED);
+        CHECK_EQ(fake.waits, 4);
+    }
+}
+
+TEST(the_count_of_releases_wraps_into_nothing)
+{
+    set_up(2);
+    lock.word = UINT32_MAX - (RELEASES - 1); /* the highest count, free */
+    cc_lock_acquire(&lock);
+    cc_lock_release(&lock);
+    CHECK_EQ(lock.word, 0);
 }
 
 #if !defined(_WIN32)

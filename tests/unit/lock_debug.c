@@ -43,6 +43,68 @@ static void set_up_again(void)
     }
 }
 
+/* One thread holds a lock that is made anew meanwhile, by whom it belongs to. Another thread takes it then, and is still in
+ * its section when the first one comes again: it may, and waits. */
+static uint32_t second_has_it;
+
+static void *second_holder(void *shared)
+{
+    cc_lock_acquire((cc_lock_t *)shared);
+    cc_store_release(&second_has_it, 1);
+    usleep(20000);
+    cc_lock_release((cc_lock_t *)shared);
+    return NULL;
+}
+
+static void taken_by_another_since(void)
+{
+    for (int i = 0; i < 10; i++) {
+        pthread_t second;
+        cc_lock_t fresh = CC_LOCK_INIT;
+        cc_lock_acquire(&lock);
+        lock = fresh;
+        cc_store_relaxed(&second_has_it, 0);
+        if (pthread_create(&second, NULL, second_holder, &lock) != 0) _exit(9);
+        while (!cc_load_acquire(&second_has_it)) usleep(100);
+        cc_lock_acquire(&lock);
+        cc_lock_release(&lock);
+        pthread_join(second, NULL);
+    }
+}
+
+/* The same with a lock on the heap whose holder frees it. */
+static void freed_and_its_address_used_again(void)
+{
+    for (int i = 0; i < 10; i++) {
+        pthread_t second;
+        cc_lock_t *one = (cc_lock_t *)calloc(1, sizeof *one);
+        cc_lock_acquire(one);
+        free(one);
+        one = (cc_lock_t *)calloc(1, sizeof *one);
+        cc_store_relaxed(&second_has_it, 0);
+        if (pthread_create(&second, NULL, second_holder, one) != 0) _exit(9);
+        while (!cc_load_acquire(&second_has_it)) usleep(100);
+        cc_lock_acquire(one);
+        cc_lock_release(one);
+        pthread_join(second, NULL);
+        free(one);
+    }
+}
+
+static void *releases_what_is_not_its(void *shared)
+{
+    cc_lock_release((cc_lock_t *)shared);
+    return NULL;
+}
+
+static void release_in_another_thread(void)
+{
+    pthread_t other_thread;
+    cc_lock_acquire(&lock);
+    if (pthread_create(&other_thread, NULL, releases_what_is_not_its, &lock) != 0) _exit(9);
+    pthread_join(other_thread, NULL);
+}
+
 static void acquire_twice(void)
 {
     cc_lock_acquire(&lock);
@@ -104,6 +166,17 @@ TEST(correct_use_is_not_complained_about)
     CHECK_EQ(said[0], 0);
     CHECK(!aborts(set_up_again, said, sizeof said));
     CHECK_EQ(said[0], 0);
+    CHECK(!aborts(taken_by_another_since, said, sizeof said));
+    CHECK_EQ(said[0], 0);
+    CHECK(!aborts(freed_and_its_address_used_again, said, sizeof said));
+    CHECK_EQ(said[0], 0);
+}
+
+TEST(releasing_in_another_thread_aborts)
+{
+    char said[200];
+    CHECK(aborts(release_in_another_thread, said, sizeof said));
+    CHECK(strstr(said, "concede: lock ") != NULL && strstr(said, "does not hold it") != NULL);
 }
 
 TEST(acquiring_again_in_the_same_thread_aborts)

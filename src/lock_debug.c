@@ -1,0 +1,90 @@
+/* lock_debug.c: what code that was compiled with CC_DEBUG asks about each lock that it takes and releases.
+ *
+ * A table says which thread holds which lock, as far as both calls were compiled with CC_DEBUG. A lock has one place in it, by
+ * its address; another lock that needs the place takes it, and mistakes with the first go unnoticed. So an entry that is there
+ * says that this thread was the last to take this lock and has not released it. That is not enough to be sure of a mistake,
+ * because the lock may have been set to CC_LOCK_INIT since, or freed and made again, and taken by another thread which has not
+ * noted it yet: so a mistake must stay one while others had time to run. */
+#include <concede/lock.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "os.h"
+
+/* An entry: the address in units of 4 bytes, without what its place tells; then the thread's number, from 1. 0: nobody. */
+enum {
+    PLACES = 1024,
+    THREAD_BITS = sizeof(uintptr_t) > 4 ? 24 : 12 /* the addresses of today fit above them; more threads go unnoticed */
+};
+static uintptr_t holders_[PLACES];
+
+static uintptr_t *place_(const cc_lock_t *lock)
+{
+    return &holders_[(uintptr_t)lock / sizeof *lock % PLACES];
+}
+
+static uintptr_t thread_of_(uintptr_t entry)
+{
+    return entry % ((uintptr_t)1 << THREAD_BITS);
+}
+
+/* This thread's entry for the lock; 0 if there are too many threads. */
+static uintptr_t entry_(const cc_lock_t *lock)
+{
+    static uint32_t threads;
+    static _Thread_local uint32_t number;
+    if (number == 0)
+        number = cc_fetch_add_relaxed(&threads, 1) + 1; /* relaxed: a number of its own is all that it wants */
+    if (number >> THREAD_BITS != 0) return 0;
+    return ((uintptr_t)lock / sizeof *lock / PLACES) << THREAD_BITS | number;
+}
+
+/* What the table says about the lock: 0, or the number of the thread that holds it. */
+static uintptr_t holder_(const cc_lock_t *lock)
+{
+    uintptr_t entry = cc_load_relaxed(place_(lock)); /* relaxed: our own, or a suspicion that still_() confirms */
+    return entry != 0 && (entry ^ entry_(lock)) >> THREAD_BITS == 0 ? thread_of_(entry) : 0;
+}
+
+/* Whether the lock stays held, and by that thread as far as the table knows, while others had time to say otherwise. */
+static bool still_(const cc_lock_t *lock, uintptr_t holder)
+{
+    for (int i = 0; i < 1000; i++) {
+        uint32_t held = cc_load_relaxed(&lock->word) & CC_LOCK_HELD_; /* relaxed: where it matters it is our own */
+        if (!held || holder_(lock) != holder) return false;
+        cc_os_yield_();
+    }
+    return true;
+}
+
+static void die_(const char *what, const cc_lock_t *lock)
+{
+    fprintf(stderr, "concede: lock %p %s\n", (const void *)lock, what);
+    abort();
+}
+
+void(cc_lock_debug_acquire_)(const cc_lock_t *lock)
+{
+    uintptr_t own = thread_of_(entry_(lock));
+    if (own != 0 && holder_(lock) == own && still_(lock, own))
+        die_("is acquired again by the thread that holds it", lock);
+}
+
+bool(cc_lock_debug_acquired_)(const cc_lock_t *lock, bool acquired)
+{
+    if (acquired) cc_store_relaxed(place_(lock), entry_(lock)); /* relaxed: as holder_() */
+    return acquired;
+}
+
+void(cc_lock_debug_release_)(const cc_lock_t *lock)
+{
+    uintptr_t own = entry_(lock);
+    uintptr_t holder = holder_(lock);
+    if (!(cc_load_relaxed(&lock->word) & CC_LOCK_HELD_))
+        die_("is released, but nobody holds it", lock); /* relaxed: our own */
+    if (holder != 0 && holder != thread_of_(own) && still_(lock, holder))
+        die_("is released by a thread that does not hold it", lock);
+    cc_cas_relaxed(place_(lock), &own,
+                   (uintptr_t)0); /* relaxed: as holder_(); another lock may have the place by now */
+}

@@ -134,7 +134,8 @@ STRESS(a_convoy_of_sleepers_is_woken_to_the_last)
         c.rounds = test_effort(200);
         stress_threads((int)threads, convoy_body, &c);
         CHECK_EQ(c.passed, c.threads * c.rounds);
-        CHECK_EQ(c.lock.word & CC_LOCK_STATE_ & ~2u, 0); /* free; that somebody may sleep is remembered until the next release */
+        CHECK_EQ(c.lock.word & CC_LOCK_STATE_ & ~2u,
+                 0); /* free; that somebody may sleep is remembered until the next release */
     }
 }
 

@@ -1,0 +1,84 @@
+/* record.h: what libconcede-pthread.so writes while it watches, and `concede try` reads after the end.
+ *
+ * One file of fixed-size chunks, mapped by the program that runs and kept by the tool, so that nothing is lost if the program
+ * is killed. The first chunk is the header; each other one belongs to one process and holds entries, histograms or the
+ * process's executable mappings. Whoever needs a chunk adds to `used` and fills in the kind last: a chunk of no kind was never
+ * finished and is skipped. */
+#ifndef CONCEDE_PRELOAD_RECORD_H
+#define CONCEDE_PRELOAD_RECORD_H
+
+#include <concede/arch.h>
+#include <concede/deadline.h>
+
+#define RECORD_MAGIC    UINT64_C(0x6464656365636e6f)
+#define RECORD_VARIABLE "CONCEDE_PTHREAD_RECORD" /* the file to write to; unset: nothing is watched */
+#define KEEP_VARIABLE   "CONCEDE_PTHREAD_KEEP"   /* set: the C library's own locks stay */
+
+enum { RECORD_CHUNK = 1 << 16, RECORD_CHUNKS = 1 << 12 }; /* 256 MiB in all, of which only what is used exists */
+enum { RECORD_NONE, RECORD_HEADER, RECORD_ENTRIES, RECORD_TIMES, RECORD_MAPS };
+enum { RECORD_FREE, RECORD_MUTEX, RECORD_COND }; /* what an entry is about */
+
+/* One object and one place in the program that uses it, as one thread saw it. Times are in ticks. */
+typedef struct record_entry {
+    uint64_t object, caller;
+    uint64_t count;     /* mutex: acquisitions; condition variable: waits */
+    uint64_t contended; /* mutex: acquisitions that waited; condition variable: wake-ups in vain */
+    uint64_t waited, worst, held;
+    uint32_t times; /* where its histogram is, in 64 bytes from the start of the file; 0: it never waited */
+    uint32_t kind;
+} record_entry_t;
+
+/* How often a wait took so many ticks: four buckets for each doubling. */
+enum { RECORD_BUCKETS = 160 };
+typedef struct record_times {
+    uint32_t count[RECORD_BUCKETS];
+} record_times_t;
+
+typedef struct record_chunk {
+    uint32_t kind, process;
+    union {
+        struct {
+            uint64_t magic;
+            uint32_t used;      /* chunks; atomic */
+            uint32_t has_ticks; /* whether a tick is one of the time stamp counter's; else a nanosecond */
+            uint32_t dropped;   /* entries for which there was no room; atomic */
+        } header;
+        uint32_t filled; /* bytes of text, or how many entries or histograms are in use */
+    } is;
+    uint32_t unused[8];
+    char data[RECORD_CHUNK - 64];
+} record_chunk_t;
+
+CC_STATIC_ASSERT_(sizeof(record_entry_t) == 64, "a cache line");
+CC_STATIC_ASSERT_(sizeof(record_chunk_t) == RECORD_CHUNK && offsetof(record_chunk_t, data) == 64, "whole cache lines");
+
+#if defined(CC_ARCH_X86_64)
+CC_INLINE_ uint64_t record_ticks(bool has_ticks)
+{
+    return has_ticks ? __builtin_ia32_rdtsc() : cc_now_ns();
+}
+#else
+CC_INLINE_ uint64_t record_ticks(bool has_ticks)
+{
+    (void)has_ticks;
+    return cc_now_ns();
+}
+#endif
+
+CC_INLINE_ uint32_t record_bucket(uint64_t ticks)
+{
+    if (ticks < 4) return (uint32_t)ticks;
+    uint32_t log = 63 - (uint32_t)__builtin_clzll(ticks);
+    uint32_t bucket = 4 * (log - 1) + (uint32_t)(ticks >> (log - 2) & 3);
+    return bucket < RECORD_BUCKETS ? bucket : RECORD_BUCKETS - 1;
+}
+
+/* The middle of a bucket, in ticks. */
+CC_INLINE_ double record_bucket_ticks(uint32_t bucket)
+{
+    if (bucket < 4) return bucket;
+    uint32_t log = bucket / 4 + 1;
+    return (4.5 + bucket % 4) * (double)(UINT64_C(1) << (log - 2));
+}
+
+#endif

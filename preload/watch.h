@@ -1,0 +1,35 @@
+/* watch.h: counts what threads wait for. Each thread writes to memory of its own, so counting makes nobody wait. */
+#ifndef CONCEDE_PRELOAD_WATCH_H
+#define CONCEDE_PRELOAD_WATCH_H
+
+#include "record.h"
+
+typedef struct watch_thread watch_thread_t;
+
+/* Maps the file; false: it cannot be had, and nothing is watched. Once, before any of the others. */
+bool watch_start(const char *path);
+
+/* After fork, in the child: it is another process, with a table of its own. */
+void watch_forked(void);
+
+/* This thread's table: made at its first use, handed on to another thread by watch_leave. NULL: there is no memory. */
+watch_thread_t *watch_enter(void);
+void watch_leave(watch_thread_t *thread);
+
+uint64_t watch_ticks(void);
+
+/* The mutex was acquired at `now`, after `waited` ticks if it was contended. */
+void watch_acquired(watch_thread_t *thread, const void *mutex, const void *caller, bool contended, uint64_t waited,
+                    uint64_t now);
+/* It could not be had in time. */
+void watch_gave_up(watch_thread_t *thread, const void *mutex, const void *caller, uint64_t waited);
+/* It is given up now. */
+void watch_released(watch_thread_t *thread, const void *mutex);
+
+/* A wait on a condition variable begins and ends, which gives up the mutex meanwhile. A wait that follows a wake-up, with the
+ * mutex held all the time between, says that the wake-up was in vain. */
+void watch_wait_begins(watch_thread_t *thread, const void *cond, const void *mutex, const void *caller, uint64_t now);
+void watch_wait_ended(watch_thread_t *thread, const void *cond, const void *mutex, const void *caller, bool woken,
+                      uint64_t began);
+
+#endif

@@ -155,13 +155,20 @@ static CC_COLD_ void start_(void)
         void *function;
         const char *name;
     } all[] = {
-        { &libc.mutex_init, "pthread_mutex_init" },           { &libc.mutex_destroy, "pthread_mutex_destroy" },
-        { &libc.mutex_lock, "pthread_mutex_lock" },           { &libc.mutex_trylock, "pthread_mutex_trylock" },
-        { &libc.mutex_timedlock, "pthread_mutex_timedlock" }, { &libc.mutex_clocklock, "pthread_mutex_clocklock" },
-        { &libc.mutex_unlock, "pthread_mutex_unlock" },       { &libc.cond_init, "pthread_cond_init" },
-        { &libc.cond_destroy, "pthread_cond_destroy" },       { &libc.cond_wait, "pthread_cond_wait" },
-        { &libc.cond_timedwait, "pthread_cond_timedwait" },   { &libc.cond_clockwait, "pthread_cond_clockwait" },
-        { &libc.cond_signal, "pthread_cond_signal" },         { &libc.cond_broadcast, "pthread_cond_broadcast" },
+        { &libc.mutex_init, "pthread_mutex_init" },
+        { &libc.mutex_destroy, "pthread_mutex_destroy" },
+        { &libc.mutex_lock, "pthread_mutex_lock" },
+        { &libc.mutex_trylock, "pthread_mutex_trylock" },
+        { &libc.mutex_timedlock, "pthread_mutex_timedlock" },
+        { &libc.mutex_clocklock, "pthread_mutex_clocklock" },
+        { &libc.mutex_unlock, "pthread_mutex_unlock" },
+        { &libc.cond_init, "pthread_cond_init" },
+        { &libc.cond_destroy, "pthread_cond_destroy" },
+        { &libc.cond_wait, "pthread_cond_wait" },
+        { &libc.cond_timedwait, "pthread_cond_timedwait" },
+        { &libc.cond_clockwait, "pthread_cond_clockwait" },
+        { &libc.cond_signal, "pthread_cond_signal" },
+        { &libc.cond_broadcast, "pthread_cond_broadcast" },
         { &libc.cancel, "pthread_cancel" },
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -304,7 +311,8 @@ static mutex_t *mutex_(pthread_mutex_t *mutex)
 
 static bool is_plain_(const mutex_t *m)
 {
-    return CC_LIKELY_((m->kind | (cc_load_relaxed(&m->forks) ^ settled)) == 0); /* relaxed: the lock's word decides */
+    uint32_t known = cc_load_acquire(&m->forks); /* [preload.settled] pairs with the store in settle_mutex_() */
+    return CC_LIKELY_((m->kind | (known ^ settled)) == 0);
 }
 
 /* Whether it is the C library's. */
@@ -339,7 +347,8 @@ static bool knows_owner_(const mutex_t *m)
 
 static bool is_owner_(const mutex_t *m)
 {
-    return cc_load_relaxed(&m->owner) == (uintptr_t)pthread_self(); /* relaxed: only this thread writes its own name there */
+    return cc_load_relaxed(&m->owner) ==
+           (uintptr_t)pthread_self(); /* relaxed: only this thread writes its own name there */
 }
 
 /* The C library's result, or ours. */
@@ -440,7 +449,8 @@ EXPORT int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t 
         pthread_mutexattr_getpshared(attributes, &shared);
         pthread_mutexattr_getrobust(attributes, &robust);
     }
-    if (keeping || protocol != PTHREAD_PRIO_NONE || shared != PTHREAD_PROCESS_PRIVATE || robust != PTHREAD_MUTEX_STALLED)
+    if (keeping || protocol != PTHREAD_PRIO_NONE || shared != PTHREAD_PROCESS_PRIVATE ||
+        robust != PTHREAD_MUTEX_STALLED)
         return libc.mutex_init(mutex, attributes);
     memset(mutex, 0, sizeof *mutex);
     if (type == PTHREAD_MUTEX_RECURSIVE || type == PTHREAD_MUTEX_ERRORCHECK) mutex_(mutex)->kind = (uint32_t)type;
@@ -474,8 +484,7 @@ EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
     if (!started) start_();
     watch_thread_t *watch = watch_();
     int result = trylock_(mutex);
-    if (watch && (result == 0 || result == EOWNERDEAD))
-        watch_acquired(watch, mutex, CALLER(), false, 0, watch_ticks());
+    if (watch && (result == 0 || result == EOWNERDEAD)) watch_acquired(watch, mutex, CALLER(), false, 0, watch_ticks());
     return result;
 }
 
@@ -517,7 +526,9 @@ static bool is_shared_(const pthread_cond_t *cond)
 
 static bool is_plain_cond_(pthread_cond_t *cond)
 {
-    return CC_LIKELY_(cc_load_relaxed(&cond_(cond)->forks) == settled && !is_shared_(cond)); /* relaxed: as in is_plain_() */
+    uint32_t known =
+        cc_load_acquire(&cond_(cond)->forks); /* [preload.settled] pairs with the store in settle_cond_() */
+    return CC_LIKELY_(known == settled && !is_shared_(cond));
 }
 
 /* As settle_mutex_(): whoever waited, did so in the parent. */
@@ -621,7 +632,7 @@ static void waited_(wait_t *w)
     if (w->announced) cc_event_cancel(&c->is.event);
     if (w->guarded) cc_event_cancel(&c->is.event);
     if (self.known) {
-        cc_lock_acquire(&self.lock); /* whoever cancels this thread may be about to wake it there */
+        cc_lock_acquire(&self.lock);         /* whoever cancels this thread may be about to wake it there */
         cc_store_relaxed(&self.event, NULL); /* relaxed: the lock orders it */
         cc_lock_release(&self.lock);
     }
@@ -674,7 +685,7 @@ static int wait_(cond_t *c, pthread_mutex_t *mutex, limit_t limit)
     wait_t w = { c, mutex, 0, 0, false, false, false };
     int result;
     know_self_();
-    cc_fetch_add_relaxed(&c->users, 1); /* relaxed: the mutex orders it before a destroy */
+    cc_fetch_add_relaxed(&c->users, 1);          /* relaxed: the mutex orders it before a destroy */
     cc_store_relaxed(&self.event, &c->is.event); /* relaxed: the fence orders it */
     announce_(&w, limit);
     result = unlock_unwatched_(mutex);
@@ -696,8 +707,8 @@ static int wait_(cond_t *c, pthread_mutex_t *mutex, limit_t limit)
 static int libc_wait_(pthread_cond_t *cond, pthread_mutex_t *mutex, limit_t limit, bool own_clock)
 {
     if (!limit.at) return libc.cond_wait(cond, mutex);
-    return own_clock ? libc.cond_timedwait(cond, mutex, limit.at) :
-                       libc.cond_clockwait(cond, mutex, limit.clock, limit.at);
+    return own_clock ? libc.cond_timedwait(cond, mutex, limit.at)
+                     : libc.cond_clockwait(cond, mutex, limit.clock, limit.at);
 }
 
 static void leave_between_(void *mutex)
@@ -754,7 +765,8 @@ EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, 
     return wait_any_(cond, mutex, limit, true, CALLER());
 }
 
-EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *at)
+EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+                                  const struct timespec *at)
 {
     limit_t limit = { clock, at };
     if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return EINVAL;
@@ -781,8 +793,7 @@ EXPORT int pthread_cancel(pthread_t id)
 }
 
 /* Older names of the same. */
-#define OLD_NAME(name) \
-    extern __typeof__(name) __##name EXPORT __attribute__((alias(#name), nothrow, leaf))
+#define OLD_NAME(name) extern __typeof__(name) __##name EXPORT __attribute__((alias(#name), nothrow, leaf))
 OLD_NAME(pthread_mutex_init);
 OLD_NAME(pthread_mutex_destroy);
 OLD_NAME(pthread_mutex_lock);

@@ -200,7 +200,7 @@ def every_public_constant_is_on_a_page():
 
 
 LABEL = r"\[([a-z_]+\.[a-z_]+)\]"
-LABELLED = [*HEADERS, *sorted(SOURCE.glob("src/*.[ch]"))]
+LABELLED = [*HEADERS, *sorted(SOURCE.glob("src/*.[ch]")), *sorted(SOURCE.glob("preload/*.[ch]"))]
 
 
 def entries():

@@ -271,7 +271,8 @@ static void *timed_body(void *argument)
     pthread_mutex_t *mutex = argument;
     for (int way = 0; way < 3; way++) { /* timedlock, and clocklock by two clocks */
         clockid_t clock = way == 2 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
-        struct timespec past = in_ms(clock, -1000), soon = in_ms(clock, 40), bad = soon, epoch = { 0, 0 }, before = { -1, 0 };
+        struct timespec past = in_ms(clock, -1000), soon = in_ms(clock, 40), bad = soon, epoch = { 0, 0 },
+                        before = { -1, 0 };
         CHECK_EQ(timed(mutex, clock, &past, way > 0), ETIMEDOUT);
         CHECK_EQ(timed(mutex, clock, &epoch, way > 0), ETIMEDOUT);
         CHECK_EQ(timed(mutex, clock, &before, way > 0), ETIMEDOUT);
@@ -433,8 +434,8 @@ TEST(timed_wait_ends_at_its_time_with_the_mutex_held)
         struct timespec at = in_ms(clock, 50), bad = at;
         int result;
         do
-            result = m.how == 1 ? pthread_cond_timedwait(&m.cond, &m.mutex, &at) :
-                                  pthread_cond_clockwait(&m.cond, &m.mutex, clock, &at);
+            result = m.how == 1 ? pthread_cond_timedwait(&m.cond, &m.mutex, &at)
+                                : pthread_cond_clockwait(&m.cond, &m.mutex, clock, &at);
         while (result == 0);
         CHECK_EQ(result, ETIMEDOUT);
         CHECK(has_come(clock, at));
@@ -538,8 +539,14 @@ TEST(no_signal_is_lost_between_producers_and_consumers)
 {
     for (int timed_too = 0; timed_too < 2; timed_too++) {
         for (int pairs = 1; pairs <= 3; pairs += 2) {
-            place p = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER,
-                        test_effort(10000), 0, 0, false, timed_too };
+            place p = { PTHREAD_MUTEX_INITIALIZER,
+                        PTHREAD_COND_INITIALIZER,
+                        PTHREAD_COND_INITIALIZER,
+                        test_effort(10000),
+                        0,
+                        0,
+                        false,
+                        timed_too };
             test_threads(2 * pairs, place_body, &p);
             CHECK_EQ(p.sum, (uint64_t)pairs * p.rounds * (p.rounds + 1) / 2);
             CHECK_EQ(pthread_cond_destroy(&p.filled), 0);
@@ -809,14 +816,16 @@ static void hammer_body(int index, void *shared)
 TEST(child_unlocks_and_uses_a_mutex_that_the_forking_thread_held)
 {
     int types[] = { PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK };
-    for (size_t i = 0; i < (preloaded() ? 3 : 1); i++) { /* the C library's others do not know their owner in the child */
+    for (size_t i = 0; i < (preloaded() ? 3 : 1);
+         i++) { /* the C library's others do not know their owner in the child */
         pthread_mutex_t mutex = made(types[i]);
         counted c = { &mutex, test_effort(20), 0, 0 };
         if (types[i] == PTHREAD_MUTEX_RECURSIVE) { /* whose owner may lock it again, so the child's check differs */
             pthread_mutex_lock(&mutex);
             pid_t child = fork();
-            if (child == 0) _exit(elsewhere(pthread_mutex_trylock, &mutex) != EBUSY || pthread_mutex_unlock(&mutex) != 0 ||
-                                  elsewhere(pthread_mutex_trylock, &mutex) != 0);
+            if (child == 0)
+                _exit(elsewhere(pthread_mutex_trylock, &mutex) != EBUSY || pthread_mutex_unlock(&mutex) != 0 ||
+                      elsewhere(pthread_mutex_trylock, &mutex) != 0);
             check_child(child);
             pthread_mutex_unlock(&mutex);
         } else {

@@ -14,6 +14,9 @@ static const tool_command_t *const commands[] = {
 #endif
     &concede_tune,
     &concede_report,
+#if defined(CONCEDE_WITH_TRY)
+    &concede_try,
+#endif
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

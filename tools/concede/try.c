@@ -1,0 +1,762 @@
+/* try.c: `concede try`: runs a program with libconcede-pthread.so, watches what it waits for, and compares. */
+#include "json.h"
+#include "machine.h"
+#include "symbols.h"
+#include "tool.h"
+
+#include "../../preload/record.h"
+
+#include <concede/version.h>
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum { COMPARE, PROFILE, JSON };
+static const tool_option_t options[] = {
+    [COMPARE] = { 0, "compare", "N", "run it N times each way, in turn, and tell the difference" },
+    [PROFILE] = { 0, "profile", NULL, "keep the C library's locks and only watch" },
+    [JSON] = { 0, "json", "FILE", "write what was found as JSON; - is the standard output" },
+    { 0, NULL, NULL, NULL },
+};
+
+/* As env(1) and others have them. */
+enum { CANNOT_RUN = 126, NOT_FOUND = 127 };
+
+/* ---- the program ---- */
+
+_Noreturn static void refuse(int code, const char *program, const char *why)
+{
+    fprintf(stderr, "concede try: %s %s\n", program, why);
+    exit(code);
+}
+
+/* The file that the shell would run; exits if there is none. */
+static char *find_program(const char *name)
+{
+    char *path = NULL;
+    if (strchr(name, '/')) {
+        path = tool_need(strdup(name));
+        if (access(path, F_OK) == 0) return path;
+        refuse(NOT_FOUND, name, "is not there");
+    }
+    const char *at = getenv("PATH");
+    for (at = at ? at : "/usr/bin:/bin"; *at;) {
+        size_t length = strcspn(at, ":");
+        path = tool_need(malloc(length + strlen(name) + 2));
+        sprintf(path, "%.*s/%s", (int)length, length ? at : ".", name);
+        if (access(path, X_OK) == 0) return path;
+        free(path);
+        at += length + (at[length] == ':');
+    }
+    refuse(NOT_FOUND, name, "is not in the PATH");
+}
+
+/* Exits with one sentence if no library can be put before the C library in this program. A script is run by another program,
+ * which is looked at in its place. */
+static void check_program(const char *path, int depth)
+{
+    char start[256] = { 0 };
+    Elf64_Ehdr header;
+    Elf64_Phdr segment;
+    struct stat status;
+    bool has_interpreter = false;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || access(path, X_OK) != 0)
+        refuse(CANNOT_RUN, path, "cannot be run");
+    if (((status.st_mode & S_ISUID) && status.st_uid != getuid()) ||
+        ((status.st_mode & S_ISGID) && status.st_gid != getgid()))
+        refuse(CANNOT_RUN, path, "is setuid or setgid: the system lets no library of ours into it");
+    if (getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0)
+        refuse(CANNOT_RUN, path, "has capabilities: the system lets no library of ours into it");
+    ssize_t got = read(file, start, sizeof start - 1);
+    if (got > 2 && start[0] == '#' && start[1] == '!' && depth < 4) {
+        char *interpreter = start + 2 + strspn(start + 2, " \t");
+        interpreter[strcspn(interpreter, " \t\n")] = 0;
+        close(file);
+        check_program(interpreter, depth + 1);
+        return;
+    }
+    memcpy(&header, start, sizeof header);
+    if (got < (ssize_t)sizeof header || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+        refuse(CANNOT_RUN, path, "is neither a program nor a script that begins with #!");
+    if (header.e_ident[EI_CLASS] != ELFCLASS64)
+        refuse(CANNOT_RUN, path, "is a 32-bit program, and libconcede-pthread.so is for 64-bit ones");
+    for (int i = 0; i < header.e_phnum; i++)
+        if (pread(file, &segment, sizeof segment, (off_t)(header.e_phoff + (unsigned)i * sizeof segment)) ==
+            sizeof segment)
+            has_interpreter = has_interpreter || segment.p_type == PT_INTERP;
+    close(file);
+    if (!has_interpreter)
+        refuse(CANNOT_RUN, path, "is linked statically: its locks are part of it, and cannot be replaced");
+}
+
+/* libconcede-pthread.so: beside the program in the tree that it was built in, or where both are installed. */
+static char *find_library(void)
+{
+    static const char *const places[] = { "/../../preload", "/../" CONCEDE_LIBDIR, NULL };
+    char folder[4096], path[8192];
+    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
+    if (length <= 0) length = 0;
+    folder[length] = 0;
+    char *slash = strrchr(folder, '/');
+    if (slash) *slash = 0;
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s%s/libconcede-pthread.so", places[i] ? folder : "",
+                 places[i] ? places[i] : CONCEDE_FULL_LIBDIR);
+        if (access(path, R_OK) == 0) return tool_need(realpath(path, NULL));
+    }
+    tool_die("libconcede-pthread.so is not installed");
+}
+
+/* ---- a run ---- */
+
+typedef struct run {
+    double wall, cpu, switches; /* ns; ns; how many */
+    int status;                 /* as wait has it */
+} run_t;
+
+typedef struct plan {
+    char **arguments;
+    const char *path, *library;
+    const char *record; /* a path to write to, or NULL: not watched */
+    bool preloads, keeps;
+    int input;  /* a descriptor to read from the start; -1: ours */
+    bool quiet; /* what it prints goes nowhere */
+} plan_t;
+
+static volatile pid_t running;
+
+/* What the terminal sends, the program gets as well as we; what somebody sends us alone goes on to it. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (info->si_code <= 0 && running > 0) kill(running, number);
+}
+
+static const int passed_on[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT };
+enum { PASSED_ON = sizeof passed_on / sizeof passed_on[0] };
+
+static void become(const plan_t *plan)
+{
+    char variable[8192];
+    const char *others = getenv("LD_PRELOAD");
+    if (plan->preloads) {
+        snprintf(variable, sizeof variable, "%s%s%s", plan->library, others && *others ? ":" : "",
+                 others ? others : "");
+        setenv("LD_PRELOAD", variable, 1);
+    }
+    unsetenv(RECORD_VARIABLE);
+    unsetenv(KEEP_VARIABLE);
+    if (plan->record) setenv(RECORD_VARIABLE, plan->record, 1);
+    if (plan->keeps) setenv(KEEP_VARIABLE, "1", 1);
+    if (plan->input >= 0) {
+        char path[64]; /* opened anew, because a descriptor that is inherited has one position for all */
+        snprintf(path, sizeof path, "/proc/self/fd/%d", plan->input);
+        dup2(open(path, O_RDONLY), STDIN_FILENO);
+    }
+    if (plan->quiet) {
+        int nowhere = open("/dev/null", O_WRONLY);
+        dup2(nowhere, STDOUT_FILENO);
+        dup2(nowhere, STDERR_FILENO);
+    }
+    execv(plan->path, plan->arguments);
+    _exit(errno == ENOENT ? NOT_FOUND : CANNOT_RUN);
+}
+
+static run_t run_program(const plan_t *plan)
+{
+    struct sigaction action, before[PASSED_ON];
+    struct rusage used;
+    sigset_t all, mask;
+    run_t run;
+    memset(&action, 0, sizeof action);
+    memset(&used, 0, sizeof used);
+    action.sa_sigaction = pass_on;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &mask); /* until both are ready for them */
+    fflush(NULL);
+    uint64_t began = cc_now_ns();
+    running = fork();
+    if (running < 0) tool_die("cannot start a process: %s", strerror(errno));
+    if (running == 0) {
+        sigprocmask(SIG_SETMASK, &mask, NULL);
+        become(plan);
+    }
+    for (int i = 0; i < PASSED_ON; i++) sigaction(passed_on[i], &action, &before[i]);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    while (wait4(running, &run.status, 0, &used) < 0 && errno == EINTR) {}
+    run.wall = (double)(cc_now_ns() - began);
+    running = 0;
+    for (int i = 0; i < PASSED_ON; i++) sigaction(passed_on[i], &before[i], NULL);
+    run.cpu = 1e9 * (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+              1e3 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+    run.switches = (double)(used.ru_nvcsw + used.ru_nivcsw);
+    return run;
+}
+
+/* Ends as the program did: with its exit code, or by its signal. */
+static int end_as(int status)
+{
+    if (WIFEXITED(status)) return WEXITSTATUS(status);
+    struct rlimit none = { 0, 0 };
+    setrlimit(RLIMIT_CORE, &none);
+    fflush(NULL);
+    signal(WTERMSIG(status), SIG_DFL);
+    raise(WTERMSIG(status));
+    return 128 + WTERMSIG(status);
+}
+
+static const char *ending(int status)
+{
+    static char text[64];
+    if (WIFEXITED(status))
+        snprintf(text, sizeof text, "exit code %d", WEXITSTATUS(status));
+    else
+        snprintf(text, sizeof text, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    return text;
+}
+
+/* ---- what was recorded ---- */
+
+/* An object at a place in the program, over all threads; times in ticks. */
+typedef struct row {
+    record_entry_t sum;
+    uint32_t process;
+    uint64_t objects; /* how many, in a row of several */
+    symbol_t *place;
+    uint64_t times[RECORD_BUCKETS];
+} row_t;
+
+typedef struct found {
+    row_t *rows;
+    size_t count;
+    symbol_t *places;
+    size_t place_count;
+    double tick_ns;
+    bool anything; /* whether any process recorded */
+} found_t;
+
+static record_chunk_t *create_record(bool has_ticks, char *path, size_t size)
+{
+    int file = memfd_create("concede-try", MFD_CLOEXEC);
+    size_t bytes = (size_t)RECORD_CHUNK * RECORD_CHUNKS;
+    if (file < 0 || ftruncate(file, (off_t)bytes) != 0)
+        tool_die("cannot make a file to record in: %s", strerror(errno));
+    record_chunk_t *record = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    if (record == MAP_FAILED) tool_die("cannot map a file to record in: %s", strerror(errno));
+    record->kind = RECORD_HEADER;
+    record->is.header.magic = RECORD_MAGIC;
+    record->is.header.used = 1;
+    record->is.header.has_ticks = has_ticks;
+    snprintf(path, size, "/proc/%d/fd/%d", (int)getpid(), file); /* the program may close what it inherits */
+    return record;
+}
+
+static uint32_t chunks_of(const record_chunk_t *record)
+{
+    uint32_t used = record->is.header.used;
+    return used < RECORD_CHUNKS ? used : RECORD_CHUNKS;
+}
+
+static int by_object(const void *a, const void *b)
+{
+    const row_t *x = a, *y = b;
+    if (x->process != y->process) return x->process < y->process ? -1 : 1;
+    if (x->sum.kind != y->sum.kind) return x->sum.kind < y->sum.kind ? -1 : 1;
+    if (x->sum.object != y->sum.object) return x->sum.object < y->sum.object ? -1 : 1;
+    return x->sum.caller < y->sum.caller ? -1 : x->sum.caller > y->sum.caller;
+}
+
+static int by_waited(const void *a, const void *b)
+{
+    const row_t *x = a, *y = b;
+    if (x->sum.waited != y->sum.waited) return x->sum.waited > y->sum.waited ? -1 : 1;
+    return x->sum.count > y->sum.count ? -1 : x->sum.count < y->sum.count;
+}
+
+static void add_row(row_t *to, const row_t *from)
+{
+    to->sum.count += from->sum.count;
+    to->sum.contended += from->sum.contended;
+    to->sum.waited += from->sum.waited;
+    to->sum.held += from->sum.held;
+    if (from->sum.worst > to->sum.worst) to->sum.worst = from->sum.worst;
+    for (int i = 0; i < RECORD_BUCKETS; i++) to->times[i] += from->times[i];
+}
+
+/* All entries, and those of several threads as one. */
+static void read_rows(const record_chunk_t *record, found_t *found)
+{
+    uint32_t chunks = chunks_of(record);
+    size_t entries = 0, kept = 0;
+    for (uint32_t c = 1; c < chunks; c++)
+        if (record[c].kind == RECORD_ENTRIES) entries += record[c].is.filled;
+    row_t *rows = tool_need(calloc(entries + 1, sizeof *rows));
+    for (uint32_t c = 1; c < chunks; c++) {
+        const record_entry_t *from = (const record_entry_t *)(const void *)record[c].data;
+        if (record[c].kind != RECORD_ENTRIES) continue;
+        for (uint32_t i = 0; i < record[c].is.filled && found->count < entries; i++) {
+            row_t *row = &rows[found->count];
+            row->sum = from[i];
+            row->process = record[c].process;
+            row->objects = 1;
+            if (from[i].kind == RECORD_FREE || from[i].count + from[i].contended == 0) continue;
+            const uint32_t *times = (const uint32_t *)(const void *)((const char *)record + (size_t)from[i].times * 64);
+            for (int b = 0; from[i].times && b < RECORD_BUCKETS; b++) row->times[b] = times[b];
+            found->count++;
+        }
+    }
+    qsort(rows, found->count, sizeof *rows, by_object);
+    for (size_t i = 0; i < found->count; i++) {
+        if (kept > 0 && by_object(&rows[kept - 1], &rows[i]) == 0)
+            add_row(&rows[kept - 1], &rows[i]);
+        else
+            rows[kept++] = rows[i];
+    }
+    found->rows = rows;
+    found->count = kept;
+}
+
+/* The file and offset of an address, by the mappings that its process wrote: the last that has it counts. */
+static symbol_t find_module(record_chunk_t *record, uint32_t process, uint64_t address)
+{
+    symbol_t symbol = { NULL, address, "", "" };
+    for (uint32_t c = 1; c < chunks_of(record); c++) {
+        if (record[c].kind != RECORD_MAPS || record[c].process != process) continue;
+        char *line = record[c].data, *end = line + record[c].is.filled, *next;
+        for (; line < end && (next = memchr(line, '\n', (size_t)(end - line))) != NULL; line = next + 1) {
+            uint64_t from, to, offset;
+            char path[4096] = "";
+            if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %4095[^\n]", &from, &to, &offset, path) <
+                3)
+                continue;
+            if (address < from || address >= to) continue;
+            free((void *)(uintptr_t)symbol.module);
+            symbol.module = path[0] == '/' ? tool_need(strdup(path)) : NULL;
+            symbol.offset = symbol.module ? address - from + offset : address;
+        }
+    }
+    return symbol;
+}
+
+static int by_symbol(const void *a, const void *b)
+{
+    const symbol_t *x = a, *y = b;
+    int order = strcmp(x->module ? x->module : "", y->module ? y->module : "");
+    return order ? order : x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static void find_places(record_chunk_t *record, found_t *found)
+{
+    symbol_t *places = tool_need(calloc(found->count + 1, sizeof *places)),
+             *of = tool_need(calloc(found->count + 1, sizeof *of));
+    for (size_t i = 0; i < found->count; i++)
+        places[i] = of[i] = find_module(record, found->rows[i].process, found->rows[i].sum.caller);
+    qsort(places, found->count, sizeof *places, by_symbol);
+    for (size_t i = 0; i < found->count; i++)
+        if (found->place_count == 0 || by_symbol(&places[found->place_count - 1], &places[i]) != 0)
+            places[found->place_count++] = places[i];
+    symbols_find(places, found->place_count);
+    qsort(places, found->place_count, sizeof *places, by_symbol);
+    for (size_t i = 0; i < found->count; i++)
+        found->rows[i].place = bsearch(&of[i], places, found->place_count, sizeof *places, by_symbol);
+    found->places = places;
+    free(of);
+}
+
+static void read_record(record_chunk_t *record, double tick_ns, found_t *found)
+{
+    memset(found, 0, sizeof *found);
+    found->tick_ns = tick_ns;
+    found->anything = chunks_of(record) > 1;
+    read_rows(record, found);
+    find_places(record, found);
+    qsort(found->rows, found->count, sizeof *found->rows, by_waited);
+}
+
+/* The time that this share of the waits stayed below, ns; NAN: none waited. */
+static double quantile(const row_t *row, double share, double tick_ns)
+{
+    uint64_t all = 0, below = 0;
+    for (int i = 0; i < RECORD_BUCKETS; i++) all += row->times[i];
+    if (all == 0) return NAN;
+    uint32_t b = 0;
+    while (b < RECORD_BUCKETS - 1 && (double)(below + row->times[b]) < share * (double)all) below += row->times[b++];
+    double ticks = record_bucket_ticks(b);
+    return (ticks < (double)row->sum.worst ? ticks : (double)row->sum.worst) * tick_ns;
+}
+
+static const char *place_text(const symbol_t *place)
+{
+    static char text[512];
+    const char *file = place->module ? strrchr(place->module, '/') + 1 : NULL;
+    if (place->function[0] && place->line[0])
+        snprintf(text, sizeof text, "%s (%s)", place->function, place->line);
+    else if (place->function[0])
+        snprintf(text, sizeof text, "%s (%s)", place->function, file);
+    else if (file)
+        snprintf(text, sizeof text, "%s+0x%" PRIx64, file, place->offset);
+    else
+        snprintf(text, sizeof text, "0x%" PRIx64, place->offset);
+    return text;
+}
+
+/* Rows to show. Where one place uses many objects, such as one in each item of a list, these are one row. */
+enum { SHOWN = 10, MANY = 4 };
+static row_t *summary(const found_t *found, uint32_t kind, size_t *count)
+{
+    row_t *rows = tool_need(calloc(found->count + 1, sizeof *rows));
+    size_t *used =
+        tool_need(calloc(found->place_count + 1, sizeof *used)); /* objects of each place; then its row, plus one */
+    for (size_t i = 0; i < found->count; i++)
+        if (found->rows[i].sum.kind == kind) used[found->rows[i].place - found->places]++;
+    for (size_t i = 0; i < found->place_count; i++) used[i] = used[i] > MANY ? SIZE_MAX : 0;
+    for (size_t i = 0; i < found->count; i++) {
+        const row_t *row = &found->rows[i];
+        size_t *in = &used[row->place - found->places];
+        if (row->sum.kind != kind) continue;
+        if (*in != 0 && *in != SIZE_MAX) {
+            add_row(&rows[*in - 1], row);
+            rows[*in - 1].objects++;
+            continue;
+        }
+        rows[(*count)++] = *row;
+        if (*in == SIZE_MAX) *in = *count;
+    }
+    qsort(rows, *count, sizeof *rows, by_waited);
+    free(used);
+    return rows;
+}
+
+static void print_rows(const found_t *found, uint32_t kind)
+{
+    static const char *const mutex_heads[] = {
+        "<waits for a mutex in", "<mutex", ">acquired", ">contended", ">waited", ">p50", ">p99", ">worst", ">held"
+    };
+    static const char *const cond_heads[] = {
+        "<waits for a condition in", "<condition", ">waits", ">in vain", ">waited", ">p50", ">p99", ">worst"
+    };
+    bool mutexes = kind == RECORD_MUTEX;
+    size_t count = 0;
+    row_t *rows = summary(found, kind, &count);
+    if (count == 0) {
+        free(rows);
+        return;
+    }
+    tool_table_t *table = tool_table(mutexes ? 9 : 8, mutexes ? mutex_heads : cond_heads);
+    for (size_t i = 0; i < count && i < SHOWN; i++) {
+        const row_t *row = &rows[i];
+        tool_cell(table, "%s", place_text(row->place));
+        if (row->objects > 1)
+            tool_cell(table, "%" PRIu64 " of them", row->objects);
+        else
+            tool_cell(table, "0x%" PRIx64, row->sum.object);
+        tool_cell(table, "%" PRIu64, row->sum.count);
+        tool_cell(table, "%" PRIu64, row->sum.contended);
+        tool_cell(table, "%s", row->sum.waited ? tool_duration((double)row->sum.waited * found->tick_ns) : "-");
+        tool_cell(table, "%s", row->sum.waited ? tool_duration(quantile(row, 0.5, found->tick_ns)) : "-");
+        tool_cell(table, "%s", row->sum.waited ? tool_duration(quantile(row, 0.99, found->tick_ns)) : "-");
+        tool_cell(table, "%s", row->sum.waited ? tool_duration((double)row->sum.worst * found->tick_ns) : "-");
+        if (mutexes) tool_cell(table, "%s", tool_duration((double)row->sum.held * found->tick_ns));
+    }
+    fputc('\n', stderr);
+    tool_table_print(table, stderr, 0);
+    if (count > SHOWN) fprintf(stderr, "and %zu more\n", count - SHOWN);
+    free(rows);
+}
+
+static void print_found(const found_t *found, const char *program, bool keeps, uint32_t dropped)
+{
+    fprintf(stderr, "\nconcede try: %s on %s\n", program, keeps ? "the C library's locks" : "concede's locks");
+    if (!found->anything)
+        fprintf(stderr, "It used no mutex and no condition variable, or its locks could not be watched.\n");
+    print_rows(found, RECORD_MUTEX);
+    print_rows(found, RECORD_COND);
+    if (dropped) fprintf(stderr, "There were too many locks to watch: %u uses are missing.\n", dropped);
+}
+
+static void write_rows(json_writer_t *w, const found_t *found, uint32_t kind)
+{
+    char object[32];
+    json_open(w, kind == RECORD_MUTEX ? "mutexes" : "conditions", '[');
+    for (size_t i = 0; i < found->count; i++) {
+        const row_t *row = &found->rows[i];
+        if (row->sum.kind != kind) continue;
+        snprintf(object, sizeof object, "0x%" PRIx64, row->sum.object);
+        json_open(w, NULL, '{');
+        json_integer(w, "process", row->process);
+        json_string(w, "object", object);
+        json_string(w, "module", row->place->module);
+        json_integer(w, "offset", row->place->offset);
+        json_string(w, "function", row->place->function[0] ? row->place->function : NULL);
+        json_string(w, "line", row->place->line[0] ? row->place->line : NULL);
+        json_integer(w, kind == RECORD_MUTEX ? "acquired" : "waits", row->sum.count);
+        json_integer(w, kind == RECORD_MUTEX ? "contended" : "in_vain", row->sum.contended);
+        json_number(w, "waited_ns", (double)row->sum.waited * found->tick_ns);
+        json_number(w, "p50_ns", quantile(row, 0.5, found->tick_ns));
+        json_number(w, "p99_ns", quantile(row, 0.99, found->tick_ns));
+        json_number(w, "worst_ns", (double)row->sum.worst * found->tick_ns);
+        if (kind == RECORD_MUTEX) json_number(w, "held_ns", (double)row->sum.held * found->tick_ns);
+        json_open(w, "times", '[');
+        for (uint32_t b = 0; b < RECORD_BUCKETS; b++) {
+            if (!row->times[b]) continue;
+            json_open(w, NULL, '[');
+            json_number(w, NULL, record_bucket_ticks(b) * found->tick_ns);
+            json_integer(w, NULL, row->times[b]);
+            json_close(w);
+        }
+        json_close(w);
+        json_close(w);
+    }
+    json_close(w);
+}
+
+static void write_run(json_writer_t *w, const char *key, const run_t *run)
+{
+    json_open(w, key, '{');
+    if (WIFEXITED(run->status))
+        json_integer(w, "exit_code", (uint64_t)WEXITSTATUS(run->status));
+    else
+        json_integer(w, "signal", (uint64_t)WTERMSIG(run->status));
+    json_number(w, "wall_ns", run->wall);
+    json_number(w, "cpu_ns", run->cpu);
+    json_number(w, "context_switches", run->switches);
+    json_close(w);
+}
+
+static void begin_json(json_writer_t *w, const plan_t *plan, bool keeps)
+{
+    json_open(w, NULL, '{');
+    json_integer(w, "concede_try", 1);
+    json_string(w, "version", CC_VERSION_STRING);
+    json_open(w, "program", '[');
+    for (char **a = plan->arguments; *a; a++) json_string(w, NULL, *a);
+    json_close(w);
+    json_string(w, "locks", keeps ? "libc" : "concede");
+}
+
+static int watch(plan_t *plan, tool_output_t *output)
+{
+    static machine_t machine;
+    char path[64];
+    machine_describe(&machine);
+    record_chunk_t *record = create_record(machine.tsc_invariant, path, sizeof path);
+    plan->record = path;
+    plan->preloads = true;
+    uint64_t ticks = record_ticks(machine.tsc_invariant), ns = cc_now_ns();
+    run_t run = run_program(plan);
+    while (cc_now_ns() - ns < 2000000) {} /* long enough to tell what a tick is */
+    ticks = record_ticks(machine.tsc_invariant) - ticks;
+    ns = cc_now_ns() - ns;
+    found_t found;
+    read_record(record, (double)ns / (double)ticks, &found);
+    print_found(&found, plan->arguments[0], plan->keeps, record->is.header.dropped);
+    if (output->path) {
+        json_writer_t w = { .out = tool_output_begin(output) };
+        begin_json(&w, plan, plan->keeps);
+        write_run(&w, "run", &run);
+        json_integer(&w, "dropped", record->is.header.dropped);
+        write_rows(&w, &found, RECORD_MUTEX);
+        write_rows(&w, &found, RECORD_COND);
+        json_close(&w);
+        tool_output_end(output);
+    }
+    return run.status;
+}
+
+/* ---- comparing ---- */
+
+/* The median of the ratios, and between what it lies with a certainty of 95 %: by the binomial distribution, the k-th smallest
+ * and the k-th largest, which for fewer than 6 pairs there is not. */
+typedef struct ratio {
+    double median, low, high;
+    bool certain;
+} ratio_t;
+
+static double median_of(const double *sorted, size_t n)
+{
+    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+}
+
+static ratio_t ratio_of(double *ratios, size_t n)
+{
+    qsort(ratios, n, sizeof *ratios, tool_by_value);
+    double below = 0, term = pow(0.5, (double)n); /* how likely fewer than k of n fall on one side */
+    size_t k = 0;
+    while (k < n / 2 && 2 * (below + term) <= 0.05) {
+        below += term;
+        term *= (double)(n - k) / (double)(k + 1);
+        k++;
+    }
+    ratio_t ratio = { median_of(ratios, n), ratios[k ? k - 1 : 0], ratios[n - (k ? k : 1)], k > 0 };
+    return ratio;
+}
+
+/* What the program reads, to be read again and again: our input if that is a file, else a copy of all of it. */
+static int repeatable_input(void)
+{
+    struct stat status;
+    char bytes[65536];
+    if (fstat(STDIN_FILENO, &status) != 0 || S_ISCHR(status.st_mode) || S_ISDIR(status.st_mode)) return -1;
+    if (S_ISREG(status.st_mode)) return STDIN_FILENO;
+    int copy = memfd_create("concede-input", 0);
+    if (copy < 0) tool_die("cannot copy the input: %s", strerror(errno));
+    for (ssize_t got; (got = read(STDIN_FILENO, bytes, sizeof bytes)) != 0;)
+        if (got < 0 || write(copy, bytes, (size_t)got) != got) tool_die("cannot copy the input: %s", strerror(errno));
+    return copy;
+}
+
+static const char *verdict(const ratio_t *ratio)
+{
+    if (!ratio->certain) return "too few runs to tell; take 6 or more";
+    if (ratio->low <= 1 && ratio->high >= 1) return "not more than noise";
+    return ratio->high < 1 ? "less, and more than noise" : "more, and more than noise";
+}
+
+enum { WALL, CPU, SWITCHES, FIGURES };
+static const char *const figures[] = { "wall time", "CPU time", "context switches" };
+static const char *const figure_keys[] = { "wall", "cpu", "context_switches" };
+
+static double figure(const run_t *run, int which)
+{
+    double value = which == WALL ? run->wall : which == CPU ? run->cpu : run->switches;
+    return value > 0 ? value : 1;
+}
+
+static const char *figure_text(double value, int which)
+{
+    return which == SWITCHES ? tool_count(value) : tool_duration(value);
+}
+
+/* A first run, with our input and output, on concede's locks: it warms the caches and does not count. Then pairs, whose first
+ * is now the one and now the other. */
+static int compare(plan_t *plan, size_t pairs, tool_output_t *output)
+{
+    run_t *runs[2] = { tool_need(calloc(pairs, sizeof(run_t))), tool_need(calloc(pairs, sizeof(run_t))) };
+    plan->input = repeatable_input();
+    plan->preloads = true;
+    run_t first = run_program(plan);
+    if (!WIFEXITED(first.status)) return first.status;
+    plan->quiet = true;
+    for (size_t i = 0; i < pairs; i++) {
+        for (int turn = 0; turn < 2; turn++) {
+            int ours = turn ^ (int)(i & 1);
+            tool_progress("comparing", ours ? "concede's locks" : "the C library's locks",
+                          2 * (double)(pairs - i) * first.wall / 1e9);
+            plan->preloads = ours;
+            runs[ours][i] = run_program(plan);
+            if (WIFSIGNALED(runs[ours][i].status) && WTERMSIG(runs[ours][i].status) == SIGINT)
+                return runs[ours][i].status;
+            if (runs[ours][i].status != first.status) {
+                tool_progress_end();
+                fprintf(stderr, "concede try: run %zu on %s ended with %s", i + 1,
+                        ours ? "concede's locks" : "the C library's locks", ending(runs[ours][i].status));
+                fprintf(stderr, ", the first one with %s\n", ending(first.status));
+            }
+        }
+    }
+    tool_progress_end();
+    static const char *const heads[] = { "<", ">C library", ">concede", ">ratio", ">from", ">to", "<" };
+    tool_table_t *table = tool_table(7, heads);
+    double *values[3], medians[2];
+    json_writer_t w = { .out = output->path ? tool_output_begin(output) : NULL };
+    for (int i = 0; i < 3; i++) values[i] = tool_need(calloc(pairs, sizeof(double)));
+    if (w.out) {
+        begin_json(&w, plan, false);
+        write_run(&w, "run", &first);
+        json_open(&w, "compare", '{');
+        json_integer(&w, "pairs", pairs);
+    }
+    for (int f = 0; f < FIGURES; f++) {
+        for (size_t i = 0; i < pairs; i++) {
+            for (int ours = 0; ours < 2; ours++) values[ours][i] = figure(&runs[ours][i], f);
+            values[2][i] = values[1][i] / values[0][i];
+        }
+        ratio_t ratio = ratio_of(values[2], pairs);
+        if (w.out) {
+            json_open(&w, figure_keys[f], '{');
+            json_number(&w, "ratio", ratio.median);
+            json_number(&w, "low", ratio.low);
+            json_number(&w, "high", ratio.high);
+            json_bool(&w, "more_than_noise", ratio.certain && (ratio.low > 1 || ratio.high < 1));
+            for (int ours = 0; ours < 2; ours++) {
+                json_open(&w, ours ? "concede" : "libc", '[');
+                for (size_t i = 0; i < pairs; i++) json_number(&w, NULL, values[ours][i]);
+                json_close(&w);
+            }
+            json_close(&w);
+        }
+        for (int ours = 0; ours < 2; ours++) {
+            qsort(values[ours], pairs, sizeof(double), tool_by_value);
+            medians[ours] = median_of(values[ours], pairs);
+        }
+        tool_cell(table, "%s", figures[f]);
+        tool_cell(table, "%s", figure_text(medians[0], f));
+        tool_cell(table, "%s", figure_text(medians[1], f));
+        tool_cell(table, "%.3f", ratio.median);
+        tool_cell(table, "%.3f", ratio.low);
+        tool_cell(table, "%.3f", ratio.high);
+        tool_cell(table, "%s", verdict(&ratio));
+    }
+    fprintf(stderr, "\nconcede try: %s, %zu times each way, concede's locks by the C library's\n", plan->arguments[0],
+            pairs);
+    tool_table_print(table, stderr, 0);
+    if (w.out) {
+        json_close(&w);
+        json_close(&w);
+        tool_output_end(output);
+    }
+    for (int i = 0; i < 3; i++) free(values[i]);
+    for (int i = 0; i < 2; i++) free(runs[i]);
+    return first.status;
+}
+
+static int run(int argc, char **argv)
+{
+    tool_args_t args = { .command = &concede_try, .argc = argc, .argv = argv };
+    plan_t plan = { .input = -1 };
+    tool_output_t output = { NULL, NULL };
+    uint64_t pairs = 0;
+    for (int c; !plan.arguments && (c = tool_next(&args)) != TOOL_END;) {
+        switch (c) {
+        case TOOL_WORD: plan.arguments = argv + args.index - 1; break; /* what follows is the program's */
+        case COMPARE:
+            if (!tool_parse_count(args.value, 1, 1000, &pairs))
+                tool_usage_error(&concede_try, "--compare takes a number from 1 to 1000");
+            break;
+        case PROFILE: plan.keeps = true; break;
+        default: output.path = args.value; break;
+        }
+    }
+    if (!plan.arguments) tool_usage_error(&concede_try, "which program? Name it after the options");
+    if (pairs && plan.keeps) tool_usage_error(&concede_try, "--compare and --profile do not go together");
+    plan.path = find_program(plan.arguments[0]);
+    check_program(plan.path, 0);
+    plan.library = find_library();
+    if (output.path) tool_output_open(&output, output.path);
+    return end_as(pairs ? compare(&plan, (size_t)pairs, &output) : watch(&plan, &output));
+}
+
+const tool_command_t concede_try = {
+    "try",
+    "[OPTION]... [--] PROGRAM [ARGUMENT]...",
+    "Run a program with its mutexes and condition variables on concede, and tell what it waits for.",
+    "The program needs no change: libconcede-pthread.so is put before the C library with LD_PRELOAD. Its input, output "
+    "and "
+    "exit code are its own; what was found is printed to the standard error at the end.",
+    options,
+    run,
+};

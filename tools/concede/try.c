@@ -1,6 +1,6 @@
 /* try.c: `concede try`: runs a program with libconcede-pthread.so, watches what it waits for, and compares. */
+#include "host.h"
 #include "json.h"
-#include "machine.h"
 #include "symbols.h"
 #include "tool.h"
 
@@ -550,16 +550,16 @@ static void begin_json(json_writer_t *w, const plan_t *plan, bool keeps)
 
 static int watch(plan_t *plan, tool_output_t *output)
 {
-    static machine_t machine;
+    host_t host;
     char path[64];
-    machine_describe(&machine);
-    record_chunk_t *record = create_record(machine.tsc_invariant, path, sizeof path);
+    host_describe(&host);
+    record_chunk_t *record = create_record(host.tsc_invariant, path, sizeof path);
     plan->record = path;
     plan->preloads = true;
-    uint64_t ticks = record_ticks(machine.tsc_invariant), ns = cc_now_ns();
+    uint64_t ticks = record_ticks(host.tsc_invariant), ns = cc_now_ns();
     run_t run = run_program(plan);
     while (cc_now_ns() - ns < 2000000) {} /* long enough to tell what a tick is */
-    ticks = record_ticks(machine.tsc_invariant) - ticks;
+    ticks = record_ticks(host.tsc_invariant) - ticks;
     ns = cc_now_ns() - ns;
     found_t found;
     read_record(record, (double)ns / (double)ticks, &found);

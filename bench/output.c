@@ -28,8 +28,27 @@ static void write_spread(json_writer_t *w, const bench_spread *spread)
     json_number(w, "q3", spread->q3);
 }
 
-static void write_result(json_writer_t *w, const bench_result *result)
+/* How one of ours stands to the best of the others, in a map. */
+static void write_verdicts(json_writer_t *w, const bench_run *run, uint32_t ours)
 {
+    json_open(w, "against", '{');
+    for (uint32_t m = 0; m < BENCH_METRICS; m++) {
+        bench_verdict verdict = bench_judge(run, ours, m);
+        if (verdict.best < 0) continue;
+        json_open(w, bench_metrics[m].key, '{');
+        json_string(w, "best", run->result[verdict.best].name);
+        json_open(w, "times", '{');
+        write_spread(w, &verdict.times);
+        json_close(w);
+        json_number(w, "lead", verdict.lead);
+        json_close(w);
+    }
+    json_close(w);
+}
+
+static void write_result(json_writer_t *w, const bench_run *run, uint32_t which)
+{
+    const bench_result *result = &run->result[which];
     json_open(w, NULL, '{');
     json_string(w, "name", result->name);
     json_string(w, "uses", result->uses);
@@ -56,6 +75,7 @@ static void write_result(json_writer_t *w, const bench_result *result)
         json_close(w);
     }
     json_close(w);
+    if ((result->flags & BENCH_OURS) && bench_is_map(run->workload)) write_verdicts(w, run, which);
     if (result->quantiles > 0) {
         json_open(w, "latency", '{');
         json_string(w, "unit", "ns");
@@ -104,7 +124,7 @@ static void write_run(json_writer_t *w, const bench_run *run)
     json_close(w);
     json_string(w, "winner", run->winner >= 0 ? run->result[run->winner].name : NULL);
     json_open(w, "results", '[');
-    for (uint32_t i = 0; i < run->results; i++) write_result(w, &run->result[i]);
+    for (uint32_t i = 0; i < run->results; i++) write_result(w, run, i);
     json_close(w);
     json_close(w);
 }

@@ -129,12 +129,15 @@ void bench_run_conclude(bench_run *run)
     if (higher ? lead.q1 > 1 : lead.q3 < 1) run->winner = best;
 }
 
-/* Whether a result is good enough otherwise for its CPU time to count: what carries less or lets some starve is cheap. */
-static bool is_fair_rival(const bench_result *rival, const bench_result *ours)
+/* Whether a result is good enough otherwise for this metric to count. One that lets some threads starve makes the others
+ * wait less; one that carries less, too, needs less CPU time. */
+static bool is_fair_rival(const bench_result *rival, const bench_result *ours, uint32_t metric)
 {
     const bench_samples *rate = &rival->metrics[BENCH_RATE], *our_rate = &ours->metrics[BENCH_RATE];
     const bench_samples *jain = &rival->metrics[BENCH_JAIN], *our_jain = &ours->metrics[BENCH_JAIN];
-    if (rate->count && our_rate->count && rate->value.median < 0.95 * our_rate->value.median) return false;
+    if (metric == BENCH_RATE || metric == BENCH_JAIN) return true;
+    if (metric == BENCH_CPU && rate->count && our_rate->count && rate->value.median < 0.95 * our_rate->value.median)
+        return false;
     return !jain->count || !our_jain->count || jain->value.median > our_jain->value.median - 0.1;
 }
 
@@ -146,7 +149,7 @@ bench_verdict bench_judge(const bench_run *run, uint32_t ours, uint32_t metric)
     for (uint32_t i = 0; i < run->results && own->count > 0; i++) {
         const bench_samples *other = &run->result[i].metrics[metric];
         if (other->count == 0 || (run->result[i].flags & BENCH_OURS)) continue;
-        if (metric == BENCH_CPU && !is_fair_rival(&run->result[i], &run->result[ours])) continue;
+        if (!is_fair_rival(&run->result[i], &run->result[ours], metric)) continue;
         const bench_samples *best = verdict.best < 0 ? NULL : &run->result[verdict.best].metrics[metric];
         if (!best || (other->value.median > best->value.median) == higher) verdict.best = (int32_t)i;
     }

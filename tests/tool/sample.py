@@ -210,6 +210,37 @@ def results(seed=1):
     }
 
 
+def map_results(seed=1):
+    """The same, of two maps: every third cell ahead, every third behind, by how much is different in each."""
+    data, runs = results(seed), []
+    settings = [("lock.map", dict(threads=t, held_ns=h, outside_ns=o))
+                for t in (2, 16) for h in (0, 50, 1000) for o in (100, 10000)]
+    settings += [("channel.map", dict(threads=s + r, senders=s, interval_ns=i, burst=b, work_ns=w))
+                 for s, r in ((1, 1), (1, 4)) for i in (333000, 0) for b in (1, 16) for w in (0, 1000)]
+    for n, (workload, parameters) in enumerate(settings):
+        lead = n % 3 - 1
+        ours = "concede" if workload == "lock.map" else "concede mpmc"
+        sizes = dict(rate=5, p50=100, p99=1000, p999=9000, cpu=70, jain=0.97)
+        found = []
+        for k, name in enumerate([ours, "other", "third"]):
+            metrics = {}
+            for key, size in sizes.items():
+                unit, better = UNITS.get(key, ("ns", "lower"))
+                middle = size * (1 + 0.1 * k) * (1 + 0.001 * n) if key != "jain" else size
+                metrics[key] = dict(unit=unit, better=better, median=middle, q1=middle * 0.99, q3=middle * 1.01, samples=[middle])
+            found.append(dict(name=name, uses="its usual calls", peer=name, ours=k == 0, baseline=k == 0, can_sleep=True,
+                              metrics=metrics, per_thread=[]))
+        times = {-1: 0.4 + 0.001 * n, 0: 1.001 + 0.0001 * n, 1: 1.7 + 0.001 * n}[lead]
+        found[0]["against"] = {
+            key: dict(best="other", times=dict(median=t, q1=t * 0.99, q3=t * 1.01), lead=d)
+            for key in sizes for t, d in [(times, lead) if key == "p99" else (1.0, 0)]}
+        runs.append(dict(workload=workload, family=workload.split(".")[0], title=workload + " is a map",
+                         parameters={k: v for k, v in parameters.items() if v}, primary="rate", baseline=ours, slice_ms=100,
+                         rounds=1, rounds_dropped=0, line_ns=[80, 80], others=[0], winner=None, results=found))
+    data["runs"] = runs
+    return data
+
+
 def undocumented(command, data):
     """The keys in what a command wrote that concede(1) does not have in its part of the JSON section."""
     page = pathlib.Path(__file__).resolve().parents[2].joinpath("man/concede.1").read_text()

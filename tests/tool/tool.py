@@ -16,7 +16,7 @@ import time
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(SOURCE / "tests"), str(SOURCE / "tests/tool")]
 from checks import case, main, need, run, skip, tool  # noqa: E402
-from sample import results, undocumented  # noqa: E402
+from sample import map_results, results, undocumented  # noqa: E402
 
 PROGRAM = os.environ["CONCEDE_PROGRAM"]
 
@@ -774,6 +774,48 @@ def pointing_at_a_chart_shows_its_values():
             and any(math.isclose(f * unit, value, rel_tol=0.006) for f in figures for unit in (1, 1e3, 1e6)),
             "%s: '%s' does not tell %g" % (chart["attributes"]["aria-label"], told, value),
         )
+
+
+@case(each=["1300x900", "400x900"])
+def maps_show_every_cell_and_its_figures(window):
+    data = map_results(3)
+    script = """<script>addEventListener('load', () => setTimeout(() => {
+        const cells = [...document.querySelectorAll('.heat button')];
+        for (const b of cells) {
+            b.click();
+            const card = b.closest('.card'), box = b.getBoundingClientRect();
+            b.dataset.told = card.querySelector('.detail').textContent;
+            b.dataset.colour = getComputedStyle(b).backgroundColor;
+            if (b.scrollWidth > b.clientWidth + 1 || box.right > innerWidth) b.dataset.cut = '1';
+        }
+        [...document.querySelectorAll('.choose button')].filter(b => b.textContent === 'rate').forEach(b => b.click());
+        cells.forEach(b => { b.dataset.rate = b.dataset.value; });
+        if (document.documentElement.scrollWidth > innerWidth) document.body.dataset.wide = '1';
+    }, 500));</script>"""
+    with tempfile.TemporaryDirectory() as folder:
+        page, _ = draw(folder, data)
+        page.write_text(page.read_text().replace("</body>", script + "</body>"))
+        root = browser(page, folder, "--window-size=" + window.replace("x", ","))
+    need("data-wide" not in find(root, "body")[0]["attributes"], "the page is wider than the window")
+    cells = [b["attributes"] for b in find(root, "button") if "data-cell" in b["attributes"]]
+    need(len(cells) == len(data["runs"]), "%d cells, not %d" % (len(cells), len(data["runs"])))
+    colours = {}
+    for run_of in data["runs"]:
+        result = run_of["results"][0]
+        p99 = result["against"]["p99"]
+        found = [c for c in cells if "p99: %.2f" % p99["times"]["median"] in c["data-told"]
+                 and ("concede bench " + run_of["workload"]) in c["data-told"]]
+        need(found, "no cell for %s" % run_of["parameters"])
+        told = found[0]["data-told"]
+        need("other" in told and "third" in told and close(found[0]["data-rate"], 1.0), told)
+        need("data-cut" not in found[0], "the text of a cell is cut off: %s" % found[0]["data-cell"])
+        colours.setdefault(p99["lead"], set()).add(found[0]["data-colour"])
+    need(not colours[1] & colours[-1] and not colours[0] & (colours[1] | colours[-1]), colours)
+    behind = [r for r in data["runs"] if r["results"][0]["against"]["p99"]["lead"] < 0]
+    for workload in ("lock.map", "channel.map"):
+        losing = [text_of(d) for d in find(root, "details", **{"class": "losing"})]
+        need(len(losing) == 2, losing)
+    need(sum(int(re.search(r"behind: (\d+) figures", t).group(1)) for t in losing) == len(behind), losing)
 
 
 @case

@@ -215,7 +215,8 @@ static const char *times_text(double times)
     static char texts[8][16];
     static unsigned at;
     char *text = texts[at++ % 8];
-    snprintf(text, sizeof *texts, "%.*f", times < 9.995 ? 2 : times < 99.95, times < 9999 ? times : 9999);
+    int digits = times < 0.0995 ? 3 : times < 9.995 ? 2 : times < 99.95;
+    snprintf(text, sizeof *texts, "%.*f", digits, times < 9999 ? times : 9999);
     return text;
 }
 
@@ -278,9 +279,10 @@ static void print_map(const bench_run *runs, uint32_t count)
     fputs("  ", stdout);
     tool_wrap(
         stdout, 2,
-        "From rate to CPU: how many times as good as the best peer, the best in each column (in CPU: of those that "
-        "carry as much and share as evenly); Jain's index itself. + better, ! worse than is tolerated, both by "
-        "more than the noise.");
+        "From rate to CPU: how many times as good as the best peer in that column; from p50 to CPU, of those that "
+        "share "
+        "as evenly, and for CPU carry as much. Jain's index itself. + better, ! worse than is tolerated, both by more "
+        "than the noise.");
     printf("  %u cell%s: %u ahead in something and behind in nothing, %u behind in something.\n\n", cells,
            cells == 1 ? "" : "s", ahead, behind);
 }

@@ -4,6 +4,7 @@
 #include <concede/backoff.h>
 
 #include "costs.h"
+#include "counters.h"
 #include "os.h"
 
 /* The word:
@@ -65,19 +66,20 @@ static bool yields_pay_(uint64_t now)
     return (int32_t)(milliseconds_(now) - cc_load_relaxed(&no_yields_until_)) >= 0;
 }
 
-/* Lets another thread run, which may be the holder, unless that would take long. */
-static void yield_(void)
+/* Lets another thread run, which may be the holder, unless that would take long; returns whether it did. */
+static bool yield_(void)
 {
     uint64_t before = cc_os_now_();
-    if (!yields_pay_(before)) return;
+    if (!yields_pay_(before)) return false;
     cc_os_yield_();
     uint64_t after = cc_os_now_();
     if (after - before < LONG_YIELD_NS) {
         cc_store_relaxed(&long_yields_, 0);
-        return;
+    } else {
+        cc_store_relaxed(&no_yields_until_, milliseconds_(after) + NO_YIELDS_MS);
+        cc_store_relaxed(&long_yields_, cc_load_relaxed(&long_yields_) + 1);
     }
-    cc_store_relaxed(&no_yields_until_, milliseconds_(after) + NO_YIELDS_MS);
-    cc_store_relaxed(&long_yields_, cc_load_relaxed(&long_yields_) + 1);
+    return true;
 }
 
 /* ---- One who waits ---- */
@@ -85,13 +87,15 @@ static void yield_(void)
 typedef struct waiter {
     cc_lock_t *lock;
     uint64_t deadline;
-    uint64_t slept_at; /* when it first went to sleep; 0: not yet */
-    bool never_calls;  /* the system: neither to sleep nor to yield nor to measure */
-    bool may_spin;     /* there is more than one CPU */
-    bool has_slept;    /* so a wake-up may have been meant for it, and it must not get lost */
-    bool is_owed;      /* one of OWED is its */
-    bool may_inherit;  /* what was handed over */
-    bool is_late;      /* its deadline has passed */
+    uint64_t spin_ns;        /* how long it may spin at a time */
+    uint64_t first_slept_at; /* 0: not yet */
+    uint64_t slept_ns;       /* in all */
+    bool never_calls;        /* the system: neither to sleep nor to yield nor to measure */
+    bool has_yielded;
+    bool has_slept;   /* so a wake-up may have been meant for it, and it must not get lost */
+    bool may_inherit; /* what was handed over */
+    bool is_owed;     /* one of OWED is its */
+    bool is_late;     /* its deadline has passed */
 } waiter_t;
 
 static bool is_free_(uint32_t seen)
@@ -132,7 +136,7 @@ static uint32_t pauses_in_(const waiter_t *w, uint64_t ns)
     return w->never_calls && !cc_costs_are_known_() ? (uint32_t)(ns / 40) : cc_backoff_pauses_(ns);
 }
 
-/* Waits awake for about `ns`; returns whether it took the lock. Two ways of waiting, and the count of releases says which:
+/* Waits awake for about `spin_ns`; returns whether it took the lock. Two ways of waiting, and the count of releases says which:
  *
  *   One section goes on: nobody touches the line, so looking costs nothing, and we look after every pause. The same if one
  *   section ended and another began between two looks: that was one lost race.
@@ -141,16 +145,17 @@ static uint32_t pauses_in_(const waiter_t *w, uint64_t ns)
  *
  * From the second interval on, and in a section that lasts long, it may be that the holder waits for a CPU, perhaps for this
  * one: a yield lets it run. But that may last for milliseconds, so not with a deadline. */
-static bool spin_(const waiter_t *w, uint64_t ns)
+static bool spin_(waiter_t *w)
 {
-    uint32_t limit = pauses_in_(w, ns);
+    uint32_t last = look_(w);
+    if (w->spin_ns == 0) return may_take_(w, last) && take_(w, last);
+    uint32_t limit = pauses_in_(w, w->spin_ns);
     uint32_t yield_after = pauses_in_(w, YIELD_AFTER_NS);
     uint32_t spun = 0;         /* pauses so far */
     uint32_t same_section = 0; /* pauses since the last release that we know of */
     bool yields = !w->never_calls && w->deadline == CC_FOREVER;
     cc_backoff_t backoff;
     cc_backoff_init(&backoff, pauses_in_(w, BACKOFF_MIN_NS), pauses_in_(w, BACKOFF_MAX_NS));
-    uint32_t last = look_(w);
     for (uint32_t seen = last;; seen = look_(w)) {
         uint32_t missed = (seen - last) / RELEASES;
         last = seen;
@@ -160,14 +165,14 @@ static bool spin_(const waiter_t *w, uint64_t ns)
         }
         if (spun >= limit) return false;
         if (missed > 1) {
-            if (yields && backoff.current > backoff.min) yield_();
+            if (yields && backoff.current > backoff.min) w->has_yielded |= yield_();
             spun += backoff.current / 2 + 1; /* on average */
             same_section = 0;
             cc_backoff_jitter(&backoff, random_());
         } else {
             same_section = missed ? 0 : same_section + 1;
             if (yields && same_section > yield_after) {
-                yield_();
+                w->has_yielded |= yield_();
                 same_section = 0;
             }
             spun++;
@@ -180,19 +185,44 @@ static bool spin_(const waiter_t *w, uint64_t ns)
  * slept, no wake-up can have been meant for it, and it is a newcomer still: what is handed over is not for it. */
 static bool sleep_(waiter_t *w, uint32_t seen)
 {
-    if (w->slept_at == 0) w->slept_at = cc_os_now_();
+    uint64_t before = cc_os_now_();
     int result = cc_os_wait_(&w->lock->word, seen, w->deadline);
     if (result == EAGAIN) return false;
+    uint64_t after = cc_os_now_();
+    if (!w->has_slept) w->first_slept_at = before;
+    w->slept_ns += after - before;
     w->has_slept = true;
     w->may_inherit = true;
-    w->is_late = result == ETIMEDOUT && cc_os_now_() >= w->deadline;
+    w->is_late = result == ETIMEDOUT && after >= w->deadline;
     return result == 0;
 }
 
 static bool should_claim_(const waiter_t *w, uint32_t seen)
 {
     return w->has_slept && !w->is_owed && (seen & ALL_OWED) != ALL_OWED &&
-           cc_os_now_() - w->slept_at >= CC_LOCK_OWED_NS;
+           cc_os_now_() - w->first_slept_at >= CC_LOCK_OWED_NS;
+}
+
+/* Sleeps, and spins again when woken, because whoever runs may have taken the lock first; returns whether it took the lock
+ * before its deadline. Each branch is a row of the table; where its swap fails the word has moved, and we look again. */
+static bool sleep_for_it_(waiter_t *w)
+{
+    for (;;) {
+        uint32_t seen = look_(w);
+        uint32_t repaid = w->is_owed ? OWED : 0;
+        if (may_take_(w, seen)) { /* take, take back, inherit */
+            if (take_(w, seen)) return true;
+        } else if (w->is_late) { /* give up; relaxed, here and below: passes on no data */
+            if (cc_cas_relaxed(&w->lock->word, &seen, (seen | PARKED) - repaid)) return false;
+        } else if (should_claim_(w, seen)) { /* claim; the next release hands it over, so it is worth spinning for */
+            w->is_owed = cc_cas_relaxed(&w->lock->word, &seen, seen + OWED);
+            if (w->is_owed && spin_(w)) return true;
+        } else if ((seen & PARKED) || cc_cas_relaxed(&w->lock->word, &seen, seen | PARKED)) { /* park */
+            if (!sleep_(w, seen | PARKED)) continue;
+            if (spin_(w)) return true;
+            cc_count_wake_in_vain_(CC_COUNT_LOCK_);
+        }
+    }
 }
 
 /* ---- What lock.h calls ---- */
@@ -204,48 +234,38 @@ bool cc_lock_try_acquire_slow_(cc_lock_t *lock)
     return is_free_(seen) && take_(&w, seen);
 }
 
+/* How long to spin: most sections are over before a sleep would have begun. */
+static uint64_t spin_ns_(uint64_t left)
+{
+    if (!cc_costs_may_spin_()) return 0;
+    uint64_t limit = cc_costs_spin_limit_ns_();
+    uint64_t ns = CC_LOCK_SPIN_NS < limit ? CC_LOCK_SPIN_NS : limit;
+    return ns < left ? ns : left;
+}
+
 bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
 {
-    waiter_t w = { .lock = lock, .deadline = deadline };
-    uint64_t spin_ns = CC_LOCK_SPIN_NS;
-    if (deadline != CC_FOREVER) {
-        uint64_t now = cc_os_now_();
-        if (now >= deadline) return cc_lock_try_acquire_slow_(lock);
-        if (deadline - now < spin_ns) spin_ns = deadline - now;
-    }
-
-    /* Spin: most sections are over before a sleep would have begun. */
-    w.may_spin = cc_costs_may_spin_();
-    if (w.may_spin && spin_(&w, spin_ns)) return true;
-
-    /* Sleep, and spin again when woken: whoever runs may have taken the lock first. Each branch is a row of the table; where
-     * its swap fails the word has moved, and we look again. */
-    for (;;) {
-        uint32_t seen = look_(&w);
-        uint32_t repaid = w.is_owed ? OWED : 0;
-        if (may_take_(&w, seen)) { /* take, take back, inherit */
-            if (take_(&w, seen)) return true;
-        } else if (w.is_late) { /* give up */
-            if (cc_cas_relaxed(&lock->word, &seen, (seen | PARKED) - repaid))
-                return false;                 /* relaxed: passes on no data */
-        } else if (should_claim_(&w, seen)) { /* claim; the next release hands it over, so it is worth spinning for */
-            w.is_owed = cc_cas_relaxed(&lock->word, &seen, seen + OWED); /* relaxed: passes on no data */
-            if (w.is_owed && w.may_spin && spin_(&w, spin_ns)) return true;
-        } else if ((seen & PARKED) || cc_cas_relaxed(&lock->word, &seen, seen | PARKED)) { /* park; relaxed: as above */
-            if (sleep_(&w, seen | PARKED) && w.may_spin && spin_(&w, spin_ns)) return true;
-        }
-    }
+    uint64_t now = deadline == CC_FOREVER ? 0 : cc_os_now_();
+    if (now >= deadline) return cc_lock_try_acquire_slow_(lock);
+    waiter_t w = { .lock = lock, .deadline = deadline, .spin_ns = spin_ns_(deadline - now) };
+    bool taken = spin_(&w) || sleep_for_it_(&w);
+    unsigned ending = w.has_slept ? CC_COUNT_SLEPT_ : w.has_yielded ? CC_COUNT_YIELDED_ : CC_COUNT_SPUN_;
+    cc_count_wait_(CC_COUNT_LOCK_, ending, w.slept_ns);
+    return taken;
 }
 
 /* It cannot sleep, so after the time in which a sleeper would be owed the lock it may inherit, as one who has slept. */
 void cc_lock_acquire_spin_slow_(cc_lock_t *lock)
 {
-    waiter_t w = { .lock = lock, .deadline = CC_FOREVER, .never_calls = true };
-    while (!spin_(&w, CC_LOCK_OWED_NS)) w.may_inherit = true;
+    waiter_t w = { .lock = lock, .deadline = CC_FOREVER, .spin_ns = CC_LOCK_OWED_NS, .never_calls = true };
+    while (!spin_(&w)) w.may_inherit = true;
+    cc_count_wait_(CC_COUNT_LOCK_, CC_COUNT_SPUN_, 0);
 }
 
 /* The word is given up already, and the next holder may have freed it: only its address is used. */
 void cc_lock_release_slow_(cc_lock_t *lock, uint32_t seen)
 {
-    if (seen & PARKED) cc_os_wake_(&lock->word, 1);
+    if (!(seen & PARKED)) return;
+    cc_os_wake_(&lock->word, 1);
+    cc_count_wake_(CC_COUNT_LOCK_);
 }

@@ -5,7 +5,7 @@
 /* Waiting that a checker must shrink: one look while spinning, none while yielding, then sleep. */
 #define CC_EVENT_SPIN_NS 0
 #define CC_EVENT_YIELDS  0
-#define CC_LOCK_SPIN_NS  0
+#define CC_LOCK_SPIN_NS  1
 #define CC_LOCK_OWED_NS  1 /* the clock stands still unless it jumps */
 /* Sleeps after which an event makes its notifiers fence: set by each setup. The first that finds nobody ends it. */
 #define CC_EVENT_SLEEPS sleeps_until_fenced

@@ -573,6 +573,37 @@ TEST(the_count_of_releases_wraps_into_nothing)
     CHECK_EQ(lock.word, 0);
 }
 
+TEST(waits_and_wakes_are_counted_by_how_they_ended)
+{
+    cc_counters_t before, after;
+    cc_counters(&before);
+    set_up_held(2);
+    release_at_pause = 3;
+    fake.on_pause = release_soon;
+    cc_lock_acquire(&lock); /* spins */
+    set_up_held(2);
+    fake.on_yield = release;
+    cc_lock_acquire(&lock); /* yields */
+    set_up_held(1);
+    fake.asleep = release;
+    FAKE_SCRIPT({ 0, 5000 });
+    cc_lock_acquire(&lock); /* sleeps */
+    cc_counters(&after);
+    CHECK_EQ(after.lock.waits - before.lock.waits, 3);
+    CHECK_EQ(after.lock.spun - before.lock.spun, 1);
+    CHECK_EQ(after.lock.yielded - before.lock.yielded, 1);
+    CHECK_EQ(after.lock.slept - before.lock.slept, 1);
+    CHECK_EQ(after.lock.slept_ns - before.lock.slept_ns, 5000);
+    CHECK_EQ(after.lock.wakes - before.lock.wakes, 1);
+    CHECK_EQ(after.lock.wakes_in_vain - before.lock.wakes_in_vain, 0);
+    set_up_held(1);
+    fake.asleep = release_on_third_wait;
+    FAKE_SCRIPT({ 0, 1 }, { 0, 1 }); /* woken twice for nothing */
+    cc_lock_acquire(&lock);
+    cc_counters(&before);
+    CHECK_EQ(before.lock.wakes_in_vain - after.lock.wakes_in_vain, 2);
+}
+
 #if !defined(_WIN32)
 #include <sys/mman.h>
 

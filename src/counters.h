@@ -4,8 +4,9 @@
  *     cc_count_wake_(CC_COUNT_LOCK_);                          // beside each cc_os_wake_()
  *     cc_count_wake_in_vain_(CC_COUNT_LOCK_);                  // woken, found nothing, and waits on
  *
- * Call them on slow paths only: each is one addition to a line that few other threads use, some 5 ns. A wait that gave
- * up at its deadline counts by the phase it was in. The model checker does not see them. */
+ * Call them on slow paths only: each is one addition to a line that few other threads use, 2.5 ns where it is not
+ * shared (AMD EPYC under KVM). A wait that gave up at its deadline counts by the phase it was in. The model checker
+ * does not see them. */
 #ifndef CONCEDE_SRC_COUNTERS_H
 #define CONCEDE_SRC_COUNTERS_H
 

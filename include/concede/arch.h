@@ -15,13 +15,16 @@
 
 #include <concede/compiler.h>
 
-#if defined(__x86_64__)
-#define CC_ARCH_X86_64   1
-#define CC_CACHE_LINE    128
-#define CC_ARCH_PAUSE_() __asm__ __volatile__("pause" ::: "memory")
+#if defined(CC_COMPILER_MSVC_)
+#include <concede/msvc.h>
+
+#elif defined(__x86_64__)
+#define CC_ARCH_X86_64             1
+#define CC_CACHE_LINE              128
+#define CC_ARCH_PAUSE_()           __asm__ __volatile__("pause" ::: "memory")
 /* A locked no-op on the stack, just below the pointer so that no return address depends on it: about 3 ns where mfence
  * takes 21 (AMD Zen 4), and all that store-load order on write-back memory needs. */
-#define CC_ARCH_FENCE_() __asm__ __volatile__("lock; orl $0,-4(%%rsp)" ::: "memory", "cc")
+#define CC_ARCH_FENCE_()           __asm__ __volatile__("lock; orl $0,-4(%%rsp)" ::: "memory", "cc")
 /* By name, because compilers use it only if told that the CPU has it; every x86-64 at least ignores it. */
 #define CC_ARCH_PREFETCH_WRITE_(p) __asm__ __volatile__("prefetchw %0" ::"m"(*(const char *)(p)))
 

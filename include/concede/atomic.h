@@ -23,7 +23,7 @@
 
 #if defined(CC_MODEL)
 #include "model_atomic.h"
-#else
+#elif !defined(CC_COMPILER_MSVC_) /* which has its own in msvc.h */
 /* A copy to or from memory that other threads use too, which atomics around it keep apart. */
 #define cc_atomic_copy_(to, from, bytes) ((void)__builtin_memcpy((to), (from), (bytes)))
 #define cc_atomic_load_(p, order)        __atomic_load_n((p), __ATOMIC_##order)

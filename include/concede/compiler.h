@@ -1,6 +1,14 @@
 /* compiler.h: what differs between compilers and between C and C++, and nothing else.
  *
- * Every other header starts with it, and no other file asks which compiler this is. */
+ * Every other header starts with it, and no other file asks which compiler this is.
+ *
+ *   CC_COLD_                 a slow path; kept out of line and away from the hot code
+ *   CC_INLINE_               every inline function; src/symbols.c makes symbols of them
+ *   CC_TEMPLATE_             a function that is called with constants, and compiled anew for each
+ *   CC_FLAT_                 after CC_INLINE_: really inline, because a call would force its arguments into memory
+ *   CC_COMPILER_BARRIER_()   keeps the compiler, and only the compiler, from moving memory accesses across it
+ *   CC_API                   exported from the shared library
+ *   CC_WEAK_                 a reference that may lead nowhere: its address is NULL then */
 #ifndef CONCEDE_COMPILER_H
 #define CONCEDE_COMPILER_H
 
@@ -8,14 +16,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if !defined(__GNUC__)
-#error "concede needs the __atomic builtins and inline assembly of gcc or clang"
+/* CC_MAY_SHADOW_...: -Wshadow minds a parameter that has the name of a global of the user's and, in C++, a function that
+ * has the name of the struct it works on. Neither can be helped from here. */
+#if defined(__GNUC__) || defined(__clang__)
+#define CC_MAY_SHADOW_BEGIN_   _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"")
+#define CC_MAY_SHADOW_END_     _Pragma("GCC diagnostic pop")
+#define CC_COLD_               __attribute__((noinline, cold))
+#define CC_INLINE_             static inline __attribute__((unused))
+#define CC_TEMPLATE_           static inline __attribute__((always_inline, unused))
+#define CC_FLAT_               __attribute__((always_inline))
+#define CC_LIKELY_(x)          __builtin_expect(!!(x), 1)
+#define CC_UNLIKELY_(x)        __builtin_expect(!!(x), 0)
+#define CC_ALIGNED_(n)         __attribute__((aligned(n)))
+#define CC_COMPILER_BARRIER_() __asm__ __volatile__("" ::: "memory")
+#elif defined(_MSC_VER) /* for arch.h, pause.h, atomic.h and backoff.h; the rest needs gcc or clang */
+#define CC_COMPILER_MSVC_    1
+#define CC_MAY_SHADOW_BEGIN_ __pragma(warning(push)) __pragma(warning(disable : 4457 4458 4459))
+#define CC_MAY_SHADOW_END_   __pragma(warning(pop))
+#define CC_COLD_             __declspec(noinline)
+#define CC_INLINE_           static inline
+#define CC_TEMPLATE_         static __forceinline
+#define CC_FLAT_
+#define CC_LIKELY_(x)          (!!(x))
+#define CC_UNLIKELY_(x)        (!!(x))
+#define CC_ALIGNED_(n)         __declspec(align(n))
+#define CC_COMPILER_BARRIER_() _ReadWriteBarrier()
+#else
+#error "concede knows gcc and clang, and Microsoft's compiler in part"
 #endif
-
-/* -Wshadow minds a parameter that has the name of a global of the user's and, in C++, a function that has the name of
- * the struct it works on. Neither can be helped from here. */
-#define CC_MAY_SHADOW_BEGIN_ _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"")
-#define CC_MAY_SHADOW_END_   _Pragma("GCC diagnostic pop")
 
 #if defined(__cplusplus)
 #define CC_BEGIN_DECLS \
@@ -31,7 +59,6 @@
 #define CC_STATIC_ASSERT_(condition, text) _Static_assert(condition, text)
 #endif
 
-/* CC_API: exported from the shared library. CC_COLD_: a slow path; kept out of line and away from the hot code. */
 #if defined(_WIN32) && defined(CC_SHARED) && defined(CC_BUILDING)
 #define CC_API __declspec(dllexport)
 #elif defined(_WIN32) && defined(CC_SHARED)
@@ -41,20 +68,11 @@
 #else
 #define CC_API __attribute__((visibility("default")))
 #endif
+
 #if defined(__ELF__)
-#define CC_WEAK_ __attribute__((weak)) /* a reference that may lead nowhere: its address is NULL then */
+#define CC_WEAK_ __attribute__((weak))
 #else
 #define CC_WEAK_
 #endif
-#define CC_COLD_        __attribute__((noinline, cold))
-#define CC_INLINE_      static inline __attribute__((unused))
-#define CC_TEMPLATE_    static inline __attribute__((always_inline, unused)) /* called with constants */
-#define CC_FLAT_        __attribute__((always_inline)) /* a call would force its arguments into memory */
-#define CC_LIKELY_(x)   __builtin_expect(!!(x), 1)
-#define CC_UNLIKELY_(x) __builtin_expect(!!(x), 0)
-#define CC_ALIGNED_(n)  __attribute__((aligned(n)))
-
-/* Keeps the compiler, and only the compiler, from moving memory accesses across it. */
-#define CC_COMPILER_BARRIER_() __asm__ __volatile__("" ::: "memory")
 
 #endif

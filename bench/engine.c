@@ -388,8 +388,7 @@ bool bench_measure(bench_report *report, const bench_options *options, char *err
     bench_time_start();
     if (!placement_choose(options->pin)) {
         snprintf(error, error_size,
-                 "cannot pin to '%s': it takes spread, none, or a list of CPUs that this process may use",
-                 options->pin);
+                 "--pin: '%s' is neither spread, nor none, nor a list of CPUs that this process may use", options->pin);
         return false;
     }
     if (!placement_neighbours_start(options->neighbours, options->neighbours_cpu, error, error_size)) return false;

@@ -92,7 +92,7 @@ bool placement_neighbours_start(uint32_t count, int cpu, char *error, size_t err
     pid_t parent = getpid();
     if (count == 0) return true;
     if (cpu >= 0 && !may_use(usable, cpus, cpu)) {
-        snprintf(error, error_size, "cannot put neighbours on CPU %d: this process may not use it", cpu);
+        snprintf(error, error_size, "--neighbours: this process may not use CPU %d", cpu);
         return false;
     }
     for (int i = 0; i < cpus; i++) {

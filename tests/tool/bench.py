@@ -252,7 +252,7 @@ def a_file_keeps_what_it_holds_until_there_is_something_to_write():
     with tempfile.TemporaryDirectory() as folder:
         path, data = sample(folder)
         before = path.read_text()
-        bench("--json", path, "--pin", "99999", code=1)
+        bench("--json", path, "--pin", "99999", code=2)
         need(path.read_text() == before, "gone")
         bench("lock", "--from", path, "--json", path)
         kept = json.loads(path.read_text())["runs"]

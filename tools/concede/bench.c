@@ -54,7 +54,7 @@ static const tool_option_t options[] = {
     [ONLY] = { 'o', "only", "NAME[,...]", "only implementations or peers whose name begins so" },
     [QUICK] = { 'q', "quick", NULL,
                 "in under 20 seconds, a map in a minute: fewer settings, shorter slices, more noise" },
-    [JSON] = { 0, "json", "FILE", "write the results as JSON (-: standard output, in place of the table)" },
+    [JSON] = { 0, "json", "[FILE]", "write JSON to the file as well, or print it in place of the table" },
     [CSV] = { 0, "csv", NULL, "print one line for each metric in place of the table" },
     [MARKDOWN] = { 0, "markdown", "FORM",
                    "print Markdown in place of the table: document, tables (short ones) or machine (where and when)" },
@@ -376,6 +376,7 @@ static int run_bench(int argc, char **argv)
         tool_catch_interrupt();
         bool good = bench_measure(&report, measure, error, sizeof error);
         tool_progress_end();
+        if (!good && strncmp(error, "--", 2) == 0) tool_usage_error(&concede_bench, "%s", error);
         if (!good) tool_die("%s", error);
     }
     if (r.json) {

@@ -6,8 +6,10 @@
 #include <concede/costs.h>
 #include <concede/version.h>
 
+#include <string.h>
+
 static const tool_option_t options[] = {
-    { 0, "json", NULL, "print JSON" },
+    { 0, "json", "[FILE]", "write JSON to the file as well, or print it in place of the text" },
     { 0, NULL, NULL, NULL },
 };
 
@@ -86,25 +88,30 @@ static void print_costs(const machine_t *m)
 static int run(int argc, char **argv)
 {
     tool_args_t args = { .command = &concede_info, .argc = argc, .argv = argv };
-    bool json = false;
+    const char *json = NULL;
+    tool_output_t out;
+    bool as_text = true;
     static machine_t machine;
     for (int c; (c = tool_next(&args)) != TOOL_END;) {
         if (c == TOOL_WORD) tool_usage_error(&concede_info, "unexpected argument '%s'", args.value);
-        json = true;
+        json = args.value;
+        as_text = strcmp(json, "-") != 0;
     }
+    if (json) tool_output_open(&out, json);
     tool_catch_interrupt();
     machine_describe(&machine);
-    if (!json) print_facts(&machine);
+    if (as_text) print_facts(&machine);
     fflush(stdout);
     machine_measure(&machine);
     if (json) {
-        json_writer_t w = { .out = stdout };
+        json_writer_t w = { .out = tool_output_begin(&out) };
         json_open(&w, NULL, '{');
         json_integer(&w, "concede_info", 1);
         machine_write_json(&machine, &w);
         json_close(&w);
-        return 0;
+        tool_output_end(&out);
     }
+    if (!as_text) return 0;
     print_tsc(&machine);
     print_costs(&machine);
     if (machine_is_busy(&machine)) {

@@ -94,7 +94,12 @@ static int take_value_(tool_args_t *a, int option, const char *attached, const c
     const tool_option_t *o = &a->command->options[option];
     a->value = attached;
     if (!o->value && attached) tool_usage_error(a->command, "--%s takes no value", o->name);
-    if (o->value && !attached) {
+    if (o->value && o->value[0] == '[' && !attached) {
+        const char *next = a->index < a->argc ? a->argv[a->index] : "-";
+        bool is_value = a->index < a->argc && (next[0] != '-' || next[1] == 0);
+        a->value = is_value ? next : "-";
+        a->index += is_value;
+    } else if (o->value && !attached) {
         if (a->index >= a->argc) tool_usage_error(a->command, "'%s' needs a value: %s", given, o->value);
         a->value = a->argv[a->index++];
     }
@@ -366,11 +371,18 @@ void tool_cell(tool_table_t *t, const char *format, ...)
     t->cells[t->used++] = tool_need(strdup(text));
 }
 
+enum { NARROWEST_TEXT = 20 }; /* columns that the last column of a table needs to be wrapped in */
+
 static void row_(FILE *out, int indent, int columns, const char *const *heads, char *const *cells, const int *widths)
 {
+    int at = indent;
     fprintf(out, "%*s", indent, "");
-    for (int c = 0; c < columns; c++) {
+    for (int c = 0; c < columns; c++, at += widths[c - 1] + 2) {
         const char *text = cells ? cells[c] : heads[c] + 1;
+        if (cells && c + 1 == columns && heads[c][0] == '<' && *text) {
+            tool_wrap(out, at, text);
+            return;
+        }
         if (heads[c][0] == '>')
             fprintf(out, "%*s", widths[c], text);
         else
@@ -397,7 +409,9 @@ void tool_table_print(tool_table_t *t, FILE *out, int indent)
         }
         total += widths[c] + 2;
     }
-    if (total <= tool_width()) {
+    int last = total - widths[columns - 1]; /* where the last column begins */
+    bool text_last = t->heads[columns - 1][0] == '<' && tool_width() - last >= NARROWEST_TEXT;
+    if (total <= tool_width() || text_last) {
         fputs(tool_dim(), out);
         row_(out, indent, columns, t->heads, NULL, widths);
         fputs(tool_plain(), out);

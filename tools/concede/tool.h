@@ -13,7 +13,7 @@
 typedef struct tool_option {
     char letter;       /* 0: none */
     const char *name;  /* without the dashes */
-    const char *value; /* what the value is called in the help; NULL: takes none */
+    const char *value; /* what the value is called in the help; in brackets: may be left out; NULL: takes none */
     const char *help;
 } tool_option_t;
 
@@ -35,6 +35,7 @@ extern const tool_command_t concede_info, concede_bench, concede_tune, concede_r
  *         if (c == TOOL_WORD) ... args.value ...
  *         else switch (c) { case 0: the first of the options ... args.value ... }
  *
+ * A value that may be left out is "-" then; the next word is one unless it starts with a dash.
  * --help prints and exits 0; what is not known exits 2 with one line that says what was meant or where to look. */
 enum { TOOL_END = -1, TOOL_WORD = -2 };
 typedef struct tool_args {
@@ -79,8 +80,8 @@ const char *tool_plain(void);
 /* Prints text wrapped to the width, each line after the first indented by `indent`; a line end starts a new one. */
 void tool_wrap(FILE *out, int indent, const char *text);
 
-/* A table: heads[i] starts with '<' or '>', the side it is aligned to. Where it is too wide, each row becomes a block
- * of "head  value" lines. */
+/* A table: heads[i] starts with '<' or '>', the side it is aligned to. Where it is too wide, a last column of text is
+ * wrapped; where that is not enough, each row becomes a block of "head  value" lines. */
 typedef struct tool_table tool_table_t;
 tool_table_t *tool_table(int columns, const char *const *heads);
 void tool_cell(tool_table_t *table, const char *format, ...) TOOL_PRINTF(2, 3);

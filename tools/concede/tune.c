@@ -10,8 +10,9 @@
  * its CPU time, weighed against each other by --prefer.
  *
  * A model can be wrong, and what the adaptive default does depends on the order of the waits: the model's choice, the
- * default and sleeping at once are also tried, with a channel whose receiver has to wait so long, and where another one
- * of them does clearly better it is what is recommended. */
+ * default and sleeping at once are also tried, with a channel whose receiver has to wait so long, and the one that
+ * costs least is recommended. What belongs to this machine (its costs, its CPUs) does not go into the C snippet, which
+ * may run on another one: the costs go into an environment variable, and the library asks for the CPUs itself. */
 #include "machine.h"
 #include "tool.h"
 
@@ -30,7 +31,7 @@ static const tool_option_t options[] = {
     { 'p', "prefer", "WHAT",
       "latency, balance (the default) or cpu: what a nanosecond of CPU time is worth in lateness: "
       "0.1, 1 or 10" },
-    { 0, "json", NULL, "print JSON" },
+    { 0, "json", "[FILE]", "write JSON to the file as well, or print it in place of the text" },
     { 0, NULL, NULL, NULL },
 };
 
@@ -348,20 +349,20 @@ static bool shown(uint32_t snoozes, uint32_t best)
 
 static void print_choices(const tuned_t *t)
 {
-    static const char *const heads[] = { "<snooze_iters", ">spins for", ">caught", ">CPU a wait",
+    static const char *const heads[] = { "<by the model", ">spins for", ">caught", ">CPU a wait",
                                          ">late",         ">late p99",  ">cost",   "<" };
     tool_table_t *table = tool_table(8, heads);
     for (uint32_t i = 0; i < CHOICES; i++) {
         const choice_t *c = &t->choices[i];
         if (!shown(i, t->best)) continue;
-        tool_cell(table, "%s", snoozes_text(i));
+        tool_cell(table, "%s", i ? snoozes_text(i) : "none");
         tool_cell(table, "%s", i ? tool_duration(c->spin) : "-");
         tool_cell(table, "%.1f %%", 100 * c->caught);
         tool_cell(table, "%s", tool_duration(c->cpu));
         tool_cell(table, "%s", tool_duration(c->late));
         tool_cell(table, "%s", tool_duration(c->late_p99));
         tool_cell(table, "%s", tool_duration(c->cost));
-        tool_cell(table, "%s", i == t->best ? "<- best by the model" : "");
+        tool_cell(table, "%s", i == t->best ? "best" : "");
     }
     tool_table_print(table, stdout, 0);
 }
@@ -389,18 +390,25 @@ static void print_snippet(const tuned_t *t, const char *command)
     const machine_t *m = &t->machine;
     printf("%s/* %s, on %s, %d usable CPU%s; concede %s */%s\n", tool_dim(), command, m->host.cpu, m->usable,
            m->usable == 1 ? "" : "s", CC_VERSION_STRING, tool_plain());
-    printf("cc_costs_t costs = { %u, %u, %u, %u }; /* pause_ps, yield_ns, wake_ns, cpus */\n",
-           (unsigned)t->costs.pause_ps, (unsigned)t->costs.yield_ns, (unsigned)t->costs.wake_ns,
-           (unsigned)t->costs.cpus);
-    printf("cc_costs_set(&costs);                  /* once, before the first wait */\n");
-    printf("cc_channel_options_t options = { 1024, 8, CC_CHANNEL_MPMC, %s }; /* capacity and message_size: yours */\n",
+    printf("cc_channel_options_t options = {\n    1024, 8, /* capacity and message_size: yours */\n"
+           "    CC_CHANNEL_MPMC, %s\n};\n",
            t->choosing ? t->tried[t->recommended].name : "CC_SNOOZE_ADAPTIVE");
-    if (t->choosing && t->best > 0) {
+    if (t->choosing && t->recommended == 0 && t->best > 0) {
         cc_backoff_options_t steps = CC_BACKOFF_OPTIONS_INIT;
         uint32_t last = t->best - 1, spin_limit = last < steps.spin_limit ? last : steps.spin_limit;
-        printf("cc_backoff_options_t steps = { %u, %u }; /* spin_limit, yield_limit: for a wait of your own */\n",
-               (unsigned)spin_limit, (unsigned)last);
+        printf("cc_backoff_options_t steps = { %u, %u }; /* for a wait of your own */\n", (unsigned)spin_limit,
+               (unsigned)last);
     }
+}
+
+/* What belongs to this machine and not into a program that runs on others, too. */
+static void print_environment(const tuned_t *t)
+{
+    tool_wrap(stdout, 0,
+              "The library measures by itself what waiting costs. To tell it what was measured here, on this machine "
+              "only:");
+    printf("\nexport CONCEDE_COSTS=pause_ps=%u,yield_ns=%u,wake_ns=%u\n", (unsigned)t->costs.pause_ps,
+           (unsigned)t->costs.yield_ns, (unsigned)t->costs.wake_ns);
 }
 
 static void print_reason(const tuned_t *t)
@@ -409,12 +417,10 @@ static void print_reason(const tuned_t *t)
     const choice_t *c = &t->choices[t->best];
     double even = break_even(&t->prices, t->weight), median = profile_quantile(&t->profile, 0.5);
     if (t->recommended != 0)
-        snprintf(
-            text, sizeof text,
-            "Why: tried, %s costs %s a wait, and %s, the best by the model, %s. The model knows of one wait at a time, "
-            "and here a late answer makes the next wait longer.",
-            t->tried[t->recommended].name, tool_duration(tried_cost(t, t->recommended)), t->tried[0].name,
-            tool_duration(tried_cost(t, 0)));
+        snprintf(text, sizeof text,
+                 "Why: of those that were tried, %s cost least: %s a wait; %s, the best by the model, cost %s.",
+                 t->tried[t->recommended].name, tool_duration(tried_cost(t, t->recommended)), t->tried[0].name,
+                 tool_duration(tried_cost(t, 0)));
     else if (c->snoozes == 0)
         snprintf(text, sizeof text,
                  "Why: half of the waits are longer than %s, and spinning pays only up to about %s here. "
@@ -429,8 +435,7 @@ static void print_reason(const tuned_t *t)
     tool_wrap(stdout, 0, text);
 }
 
-/* The model's choice, the default and sleeping at once. What is tried is noisy: another one must do clearly better. */
-#define CLEARLY_BETTER 0.8
+/* The model's choice, the default and sleeping at once; what costs least is recommended. */
 static void try_all(tuned_t *t)
 {
     const uint32_t iters[3] = { t->best ? t->best : CC_SNOOZE_NONE, CC_SNOOZE_ADAPTIVE, CC_SNOOZE_NONE };
@@ -442,8 +447,7 @@ static void try_all(tuned_t *t)
         snprintf(one->name, sizeof one->name, "%s", name);
         if (one->count == 0) break;
         t->tried_count++;
-        if (tried_cost(t, i) < CLEARLY_BETTER * tried_cost(t, 0) && tried_cost(t, i) < tried_cost(t, t->recommended))
-            t->recommended = i;
+        if (tried_cost(t, i) < tried_cost(t, t->recommended)) t->recommended = i;
     }
     tool_progress_end();
 }
@@ -511,11 +515,13 @@ static void print_text(const tuned_t *t, const char *command)
     }
     putchar('\n');
     print_snippet(t, command);
+    putchar('\n');
+    print_environment(t);
 }
 
-static void print_json(const tuned_t *t)
+static void print_json(const tuned_t *t, FILE *out)
 {
-    json_writer_t w = { .out = stdout };
+    json_writer_t w = { .out = out };
     const profile_t *p = &t->profile;
     json_open(&w, NULL, '{');
     json_integer(&w, "concede_tune", 1);
@@ -524,11 +530,10 @@ static void print_json(const tuned_t *t)
     json_close(&w);
     json_number(&w, "cpu_weight", t->weight);
     if (t->prices.can_spin) json_number(&w, "break_even_ns", break_even(&t->prices, t->weight));
-    json_open(&w, "costs_set", '{');
+    json_open(&w, "costs", '{');
     json_integer(&w, "pause_ps", t->costs.pause_ps);
     json_integer(&w, "yield_ns", t->costs.yield_ns);
     json_integer(&w, "wake_ns", t->costs.wake_ns);
-    json_integer(&w, "cpus", t->costs.cpus);
     json_close(&w);
     if (p->count) {
         json_open(&w, "waits", '{');
@@ -594,7 +599,8 @@ static int run(int argc, char **argv)
     tool_args_t args = { .command = &concede_tune, .argc = argc, .argv = argv };
     static tuned_t tuned;
     tuned_t *t = &tuned;
-    bool json = false;
+    const char *json = NULL;
+    tool_output_t out;
     char command[256];
     memset(t, 0, sizeof *t);
     t->weight = 1;
@@ -611,10 +617,11 @@ static int run(int argc, char **argv)
         else if (c == PREFER)
             t->weight = parse_preference(args.value);
         else
-            json = true;
+            json = args.value;
     }
     if (t->profile.count) qsort(t->profile.points, t->profile.count, sizeof t->profile.points[0], by_length);
 
+    if (json) tool_output_open(&out, json);
     tool_catch_interrupt();
     const machine_t *m = &t->machine;
     machine_describe(&t->machine);
@@ -632,17 +639,17 @@ static int run(int argc, char **argv)
         .sleep_cpu = m->cost[MACHINE_SLEEP_CPU].median,
         .can_spin = m->usable > 1,
     };
-    t->costs = (cc_costs_t){ whole(t->prices.pause * 1000), whole(t->prices.yield), whole(t->prices.wake),
-                             (uint32_t)m->usable };
+    t->costs = (cc_costs_t){ whole(t->prices.pause * 1000), whole(t->prices.yield), whole(t->prices.wake), 0 };
     t->choosing = t->profile.count && t->prices.can_spin;
     if (t->choosing) {
         t->best = choose(&t->prices, &t->profile, t->weight, t->choices);
         try_all(t);
     }
-    if (json)
-        print_json(t);
-    else
-        print_text(t, command);
+    if (json) {
+        print_json(t, tool_output_begin(&out));
+        tool_output_end(&out);
+    }
+    if (!json || strcmp(json, "-") != 0) print_text(t, command);
     free(t->profile.points);
     return 0;
 }
@@ -653,8 +660,8 @@ const tool_command_t concede_tune = {
     "Recommend how long to spin before sleeping, as a C snippet.",
     "Measures what sleeping and waking cost here, and predicts for each number of snoozes what a wait costs: CPU time "
     "of waiter and waker, and how late the waiter goes on; a few choices are tried with a channel. The cost is the "
-    "lateness plus the CPU time, weighed by --prefer; the least spinning within 1 % of the best is recommended, "
-    "unless another choice that was tried cost a fifth less.\n\n"
+    "lateness plus the CPU time, weighed by --prefer. Of those that were tried, the one that cost least is "
+    "recommended.\n\n"
     "WAIT is one of\n"
     "  3us               always so long\n"
     "  1us..50us         evenly between the two\n"

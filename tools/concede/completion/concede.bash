@@ -23,7 +23,7 @@ _concede() {
     else
         if [[ $previous == -* ]]; then # does it take a value?
             value=$(_concede_help "$program" "$command" |
-                sed -n "s/^  \(-., \)\{0,1\} *\(--[a-z-]*\) \([A-Z][^ ]*\) .*/\1\2 \3/p" |
+                sed -n "s/^  \(-., \)\{0,1\} *\(--[a-z-]*\) \(\[\{0,1\}[A-Z][^ ]*\) .*/\1\2 \3/p" |
                 sed -n "s/^\(.*, \)\{0,1\}$previous \(.*\)/\2/p; s/^$previous, --[a-z-]* \(.*\)/\1/p")
         fi
         case $value in
@@ -31,7 +31,7 @@ _concede() {
             if [[ $command == bench && $current != -* ]]; then
                 words="cas lock park channel all $("$program" bench --list 2>/dev/null | sed -n '2,/^[a-z]/s/^  //p')"
             fi ;;
-        FILE) COMPREPLY=($(compgen -f -- "$current")) && return ;;
+        FILE | '[FILE]') COMPREPLY=($(compgen -f -- "$current")) && return ;;
         WHAT) words="latency balance cpu" ;;
         HOW) words="spread none" ;;
         FORM) words="document tables machine" ;;

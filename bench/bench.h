@@ -40,6 +40,9 @@ extern bench_clock bench_time;
 /* Measures the clock; 20 ms. Once, before anything else here. */
 void bench_time_start(void);
 
+#if defined(CC_MODEL) /* in the simulator (sim/) time is virtual */
+uint64_t bench_ticks(void);
+#else
 static inline uint64_t bench_ticks(void)
 {
 #if defined(CC_ARCH_X86_64) || defined(CC_ARCH_X86)
@@ -53,6 +56,7 @@ static inline uint64_t bench_ticks(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
+#endif
 
 uint64_t bench_ticks_call(void); /* the same, as a function */
 
@@ -145,9 +149,23 @@ static inline uint32_t bench_gap(const bench_thread *t, uint32_t i)
     return t->gaps[(t->gap + i) % BENCH_GAPS];
 }
 
+#if defined(CC_MODEL)
+bool bench_stopped(const bench_thread *t);
+#else
 static inline bool bench_stopped(const bench_thread *t)
 {
     return cc_load_relaxed(t->stop) != 0;
+}
+#endif
+
+/* Adds 1 to memory that a lock protects. The simulator has to see it. */
+static inline void bench_increment(uint64_t *counter)
+{
+#if defined(CC_MODEL)
+    cc_store_relaxed(counter, cc_load_relaxed(counter) + 1);
+#else
+    ++*counter;
+#endif
 }
 
 /* Zeroed memory on a cache line of its own; free() it. Ends the program if there is none. */

@@ -50,7 +50,7 @@ static void BENCH_NAME(SUBJECT, rate)(bench_thread *t)
     LOCK_LOCAL
     while (!bench_stopped(t)) {
         ACQUIRE(&object->lock);
-        object->counter++;
+        bench_increment(&object->counter);
         RELEASE(&object->lock);
         ops++;
         bench_work(work);
@@ -69,7 +69,7 @@ static void BENCH_NAME(SUBJECT, latency)(bench_thread *t)
         uint64_t before = bench_ticks();
         ACQUIRE(&object->lock);
         uint64_t after = bench_ticks();
-        object->counter++;
+        bench_increment(&object->counter);
         bench_work(held);
         RELEASE(&object->lock);
         ops++;
@@ -91,7 +91,7 @@ static void BENCH_NAME(SUBJECT, handoff)(bench_thread *t)
         ACQUIRE(&object->lock);
         uint64_t after = bench_ticks(), released_at = object->released_at;
         bool handed_over = object->released_by != t->index + 1 && before < released_at;
-        object->counter++;
+        bench_increment(&object->counter);
         bench_work(held);
         object->released_by = t->index + 1;
         object->released_at = bench_ticks();

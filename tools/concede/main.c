@@ -12,8 +12,10 @@ static const tool_command_t *const commands[] = {
 #if defined(CONCEDE_WITH_BENCH)
     &concede_bench,
 #endif
-    &concede_tune,
-    &concede_report,
+#if defined(CONCEDE_WITH_SIM)
+    &concede_simulate,
+#endif
+    &concede_tune,     &concede_report,
 #if defined(CONCEDE_WITH_TRY)
     &concede_try,
 #endif
@@ -28,8 +30,8 @@ static void help(FILE *out)
     tool_wrap(out, 0, "Measures waiting on this machine and shows what each choice costs.");
     putc('\n', out);
     for (int i = 0; i < COMMANDS; i++) {
-        fprintf(out, "  %-8s", commands[i]->name);
-        tool_wrap(out, 10, commands[i]->summary);
+        fprintf(out, "  %-9s", commands[i]->name);
+        tool_wrap(out, 11, commands[i]->summary);
     }
     putc('\n', out);
     fputs("  -h, --help     ", out);
@@ -66,6 +68,9 @@ int main(int argc, char **argv)
         if (strcmp(given, commands[i]->name) == 0) return tool_finish(commands[i]->run(argc - 1, argv + 1));
 #if !defined(CONCEDE_WITH_BENCH)
     if (strcmp(given, "bench") == 0) tool_die("this program was built without the benchmarks");
+#endif
+#if !defined(CONCEDE_WITH_SIM)
+    if (strcmp(given, "simulate") == 0) tool_die("this program was built without the simulator");
 #endif
     const char *kind = given[0] == '-' ? "option" : "command";
     closest = tool_closest(given + strspn(given, "-"), names);

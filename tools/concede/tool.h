@@ -26,7 +26,7 @@ typedef struct tool_command {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
 } tool_command_t;
 
-extern const tool_command_t concede_info, concede_bench, concede_tune, concede_report, concede_try;
+extern const tool_command_t concede_info, concede_bench, concede_simulate, concede_tune, concede_report, concede_try;
 
 /* Goes through the arguments:
  *

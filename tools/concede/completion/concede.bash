@@ -30,7 +30,10 @@ _concede() {
         '') words="$(_concede_help "$program" "$command" | grep -oE '^  (-.,)? +--[a-z-]+' | grep -oE -e '--[a-z-]+')"
             if [[ $command == bench && $current != -* ]]; then
                 words="cas lock park channel all $("$program" bench --list 2>/dev/null | sed -n '2,/^[a-z]/s/^  //p')"
+            elif [[ $command == simulate && $current != -* ]]; then
+                words="cas lock park channel all"
             fi ;;
+        NAME\|FILE) words="all $("$program" simulate --list 2>/dev/null | sed -n '2,/^[a-z]/s/^  \(.*\):.*/\1/p')" ;;
         FILE | '[FILE]') COMPREPLY=($(compgen -f -- "$current")) && return ;;
         WHAT) words="latency balance cpu" ;;
         HOW) words="spread none" ;;

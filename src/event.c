@@ -100,10 +100,6 @@ bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline)
     if (notified && woken == 0) {
         cc_costs_woken_((uint32_t)((uint32_t)cc_os_now_() - cc_load_relaxed(&event->woken_at))); /* relaxed: a statistic */
         slept_(event);
-    } else if (!notified && woken != EAGAIN && (cc_load_relaxed(&event->waiters) & CC_EVENT_CLAIMS_)) {
-        /* We began to listen after the notify whose wake-up we may have got; it was meant for one who sleeps still. That one
-         * and we all return, so that this cannot go round in circles. */
-        cc_os_wake_(&event->epoch, CC_OS_ALL);
     }
     cc_event_cancel(event);
     return notified || !expired;

@@ -130,8 +130,8 @@ CC_INLINE_ bool cc_event_has_waiters_(cc_event_t *event)
     return (cc_load_relaxed(&event->waiters) & (CC_EVENT_LISTENING_ | CC_EVENT_FENCED_)) != 0; /* relaxed: the fence orders it */
 }
 
-/* Wakes one thread that has been listening since before this call, if there is one; otherwise a load and a branch, no
- * system call. Call it after the write that may have made the condition hold. Any thread; never blocks. */
+/* Wakes one of the threads that listen, if any has since before this call; otherwise a load and a branch, no system
+ * call. Call it after the write that may have made the condition hold. Any thread; never blocks. */
 CC_INLINE_ void cc_event_notify_one(cc_event_t *event)
 {
     if (CC_UNLIKELY_(cc_event_has_waiters_(event))) cc_event_notify_slow_(event, false);

@@ -116,7 +116,7 @@ typedef struct run {
     uint32_t number;
     int self; /* the running thread, from 1; 0: setup, finish, or the engine itself */
     unsigned thread_count, step;
-    unsigned preemptions, old_reads, spurious, weak_failures, clock_jumps, refusals, tickets;
+    unsigned preemptions, old_reads, spurious, losses, weak_failures, clock_jumps, refusals, tickets;
     uint64_t now_ns, setup_mark;
     bool starting;
     bool pruned; /* left early: all that follows was explored from an earlier visit */
@@ -177,6 +177,7 @@ void reschedule(void);
 void end_round(void);
 void yield(bool is_pause);
 uint64_t now_of(const thread_t *thread);
+void wake_up(thread_t *sleeper, int result);
 void run_once(void);
 
 static inline unsigned bit(unsigned thread)

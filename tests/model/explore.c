@@ -61,14 +61,16 @@ static struct {
 
 static uint64_t state_hash(bool stay)
 {
-    uint64_t h = mix(run.now_ns ^ run.setup_mark, (uint64_t)run.old_reads << 48 | (uint64_t)run.spurious << 32 |
-                                                      run.weak_failures << 16 | run.clock_jumps);
+    uint64_t h =
+        mix(run.now_ns ^ run.setup_mark, (uint64_t)run.old_reads << 48 | (uint64_t)run.losses << 40 |
+                                             (uint64_t)run.spurious << 32 | run.weak_failures << 16 | run.clock_jumps);
     if (settings.bound != MODEL_UNBOUNDED) h = mix(h, stay ? (uint64_t)run.self : 0);
     for (unsigned t = 1; t <= run.thread_count; t++) {
         const thread_t *th = &run.threads[t];
         h = mix(h, th->history);
-        h = mix(h, (uint64_t)th->status << 48 | (uint64_t)th->yielded << 40 | (uint64_t)th->paused << 41 |
-                       (uint64_t)th->after << 24 | (uint64_t)th->scheduled << 16 | (uint64_t)th->enabled << 8);
+        h = mix(h, (uint64_t)th->status << 48 | (uint64_t)th->yielded << 52 | (uint64_t)th->paused << 53 |
+                       (uint64_t)th->after << 32 | (uint64_t)th->scheduled << 16 | (uint64_t)th->enabled);
+        if (th->status == READY) h = mix(h, (uint64_t)th->result); /* of a wait that it has not returned from yet */
         if (th->status == DONE && !settings.client->membarrier) continue;
         h = mix(h, view_hash(&th->now));
         h = mix(h, view_hash(&th->pending));

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MODEL_THREADS = 5, MODEL_UNBOUNDED = 255 };
+enum { MODEL_THREADS = 9, MODEL_UNBOUNDED = 255 };
 
 /* How a client must end. All but MODEL_PASSES are for clients with a known bug: they show that the checker finds it. */
 typedef enum model_verdict {
@@ -46,6 +46,7 @@ typedef struct model_client {
     uint8_t old_reads;      /* loads that may return another than the newest store, an execution; 0: any */
     uint8_t full_old_reads; /* the same with --full; 0: as old_reads */
     uint8_t spurious;       /* waits that may return for no reason, an execution */
+    uint8_t losses;         /* wakes whose waiter reports a signal or its deadline instead, an execution */
     uint8_t weak_failures;  /* weak compare-and-swaps that may fail for no reason, an execution */
     uint8_t clock_jumps;    /* reads of the clock that may find a second gone, an execution */
     bool membarrier;        /* the system has it: the asymmetric fence is in use */

@@ -38,6 +38,15 @@ uint64_t now_of(const thread_t *th)
     return run.now_ns + th->waited;
 }
 
+/* The sleeper's wait returns this when it runs next; a timeout only when its time is up. */
+void wake_up(thread_t *th, int result)
+{
+    th->status = READY;
+    th->result = result;
+    if (result == ETIMEDOUT && now_of(th) < th->deadline)
+        *(settings.client->refusals ? &th->waited : &run.now_ns) += th->deadline - now_of(th);
+}
+
 /* Picks who makes the next step, and accounts for it. */
 static unsigned pick_next(void)
 {
@@ -91,16 +100,11 @@ static unsigned pick_next(void)
     if (stay && next != me) run.preemptions++;
 
     thread_t *th = &run.threads[next];
-    if (th->status == ASLEEP) {
-        th->status = READY;
-        if (option & 0x80) {
-            run.spurious++;
-            th->result = choose(2) ? EINTR : 0;
-        } else {
-            th->result = ETIMEDOUT;
-            if (now_of(th) < th->deadline)
-                *(settings.client->refusals ? &th->waited : &run.now_ns) += th->deadline - now_of(th);
-        }
+    if (th->status == ASLEEP && (option & 0x80)) {
+        run.spurious++;
+        wake_up(th, choose(2) ? EINTR : 0);
+    } else if (th->status == ASLEEP) {
+        wake_up(th, ETIMEDOUT);
     }
     for (unsigned t = 1; t <= run.thread_count; t++) {
         run.threads[t].after &= (thread_set)~bit(next);
@@ -196,8 +200,8 @@ void run_once(void)
 {
     run.number++;
     run.self = 0;
-    run.step = run.preemptions = run.old_reads = run.spurious = run.weak_failures = run.clock_jumps = run.refusals =
-        run.tickets = run.freed_count = 0;
+    run.step = run.preemptions = run.old_reads = run.spurious = run.losses = run.weak_failures = run.clock_jumps =
+        run.refusals = run.tickets = run.freed_count = 0;
     run.now_ns = SECOND;
     run.setup_mark = 0;
     run.pruned = false;

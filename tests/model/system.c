@@ -70,6 +70,16 @@ int cc_os_wait_(const uint32_t *p, uint32_t expected, uint64_t deadline)
     return me->result;
 }
 
+/* What the wait of a thread that is woken returns. On a system that loses wake-ups that may be the signal or the deadline that
+ * came at the same time. */
+static int woken_as(const thread_t *th)
+{
+    if (run.losses >= settings.client->losses) return 0;
+    int result = (int[]){ 0, EINTR, ETIMEDOUT }[choose(th->deadline == CC_FOREVER ? 2 : 3)];
+    run.losses += result != 0;
+    return result;
+}
+
 void cc_os_wake_(const uint32_t *p, uint32_t count)
 {
     if (run.self == 0) return;
@@ -95,8 +105,7 @@ void cc_os_wake_(const uint32_t *p, uint32_t count)
         }
         if (sleepers == 0) break;
         thread_t *th = &run.threads[queue[sleepers <= count - woken ? 0 : choose(sleepers)]];
-        th->status = READY;
-        th->result = 0;
+        wake_up(th, woken_as(th));
         trace("wake on %s: T%d", word_name(w), (int)(th - run.threads));
     }
     if (!woken) trace("wake on %s: nobody", word_name(w));

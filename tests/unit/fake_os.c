@@ -51,7 +51,8 @@ int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
         fake.now_ns += line.passes_ns;
         return line.result;
     }
-    if (woken_while_asleep) return 0;
+    if (woken_while_asleep && fake.woken_as == ETIMEDOUT && fake.now_ns < deadline) fake.now_ns = deadline;
+    if (woken_while_asleep) return fake.woken_as;
     if (deadline == CC_FOREVER) {
         printf("a wait without a deadline, and nobody is left to wake it: a lost wake-up\n");
         fflush(stdout);

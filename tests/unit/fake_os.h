@@ -10,8 +10,9 @@
  *     CHECK_EQ(fake.waits, 1);
  *
  * What a wait does, in this order: counts itself; calls `before_sleep`; compares the word (EAGAIN); calls `asleep`;
- * takes the next line of the script, if there is one; returns 0 if one of the hooks woke the word; lets the clock reach
- * the deadline (ETIMEDOUT). With nobody left to wake it, a wait without a deadline ends the program: a lost wake-up. */
+ * takes the next line of the script, if there is one; returns `woken_as` if one of the hooks woke the word; lets the
+ * clock reach the deadline (ETIMEDOUT). With nobody left to wake it, a wait without a deadline ends the program: a lost
+ * wake-up. */
 #ifndef CONCEDE_TESTS_FAKE_OS_H
 #define CONCEDE_TESTS_FAKE_OS_H
 
@@ -32,6 +33,7 @@ typedef struct fake_os {
     bool registers;                       /* whether membarrier can be registered */
     bool has_sb;
     uint32_t membarriers_granted; /* how many succeed before it is refused */
+    int woken_as; /* 0; on a system that loses wake-ups the EINTR or ETIMEDOUT that came at the same time */
     void (*before_sleep)(void), (*asleep)(void), (*on_wake)(void), (*on_yield)(void), (*on_membarrier)(void),
         (*on_pause)(void);
     const fake_result *script;

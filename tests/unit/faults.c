@@ -6,6 +6,8 @@
 
 #include <concede/concede.h>
 
+#include <string.h>
+
 enum { LINES = 6 };
 static fake_result script[LINES];
 static uint64_t deadline;
@@ -102,6 +104,77 @@ TEST(a_channel_gives_up_at_the_deadline_whatever_the_system_does)
         CHECK_EQ((channel->senders.event.waiters | channel->receivers.event.waiters) &
                      (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_),
                  0);
+        cc_channel_destroy(channel);
+    }
+}
+
+static cc_parker_t parker;
+static cc_event_t event;
+static cc_lock_t lock;
+static cc_channel_t *channel;
+
+static void give_token(void)
+{
+    cc_parker_unpark(&parker);
+}
+
+/* The wake-up of a notify that claimed another thread, before this one began to listen. */
+static void wake_astray(void)
+{
+    cc_os_wake_(&event.epoch, 1);
+}
+
+static void release(void)
+{
+    cc_lock_release(&lock);
+}
+
+static void send(void)
+{
+    uint64_t message = 42;
+    CHECK_EQ(cc_channel_send(channel, &message), 0);
+}
+
+TEST(a_wake_up_that_the_system_reports_as_something_else_counts)
+{
+    static const int reports[] = { 0, EINTR, ETIMEDOUT };
+    cc_costs_t costs = { 30000, 500, 5000, 1 };
+    for (size_t i = 0; i < sizeof reports / sizeof reports[0]; i++) {
+        fake_start();
+        cc_costs_set(&costs);
+        fake.woken_as = reports[i];
+        deadline = fake.now_ns + 1000000;
+
+        memset(&parker, 0, sizeof parker);
+        fake.asleep = give_token;
+        CHECK(cc_parker_park_until(&parker, deadline));
+
+        memset(&event, 0, sizeof event);
+        uint32_t sleeper = cc_event_listen(&event);
+        cc_event_notify_one(&event);
+        uint32_t key = cc_event_listen(&event);
+        fake_forget();
+        fake.asleep = wake_astray;
+        (void)cc_event_wait_until(&event, key, deadline + 1000000);
+        CHECK_EQ(fake.waits, 1);    /* it may have used up the wake-up, so it leaves ... */
+        CHECK_EQ(event.waiters, 1); /* ... and the one that sleeps still is there for the next notify */
+        cc_event_wait(&event, sleeper);
+        CHECK_EQ(event.waiters, 0);
+
+        lock.word = 0;
+        CHECK(cc_lock_try_acquire(&lock));
+        fake.asleep = release;
+        CHECK(cc_lock_acquire_until(&lock, deadline + 2000000));
+        fake_forget();
+        cc_lock_release(&lock);
+        CHECK_EQ(fake.wakes, 1); /* others may sleep, and the wake-up may have been meant for them */
+
+        cc_channel_options_t options = { 1, sizeof(uint64_t), (uint32_t)i % 2, CC_SNOOZE_NONE };
+        uint64_t message = 0;
+        REQUIRE(cc_channel_create(&channel, &options) == 0);
+        fake.asleep = send;
+        CHECK_EQ(cc_channel_recv_until(channel, &message, deadline + 3000000), 0);
+        CHECK_EQ(message, 42);
         cc_channel_destroy(channel);
     }
 }

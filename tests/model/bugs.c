@@ -1,5 +1,5 @@
-/* bugs.c: the checker finds the bugs that it is there for. Each client is small, plausible and wrong, and the same thing
- * done right stands beside it. */
+/* bugs.c: the checker finds the bugs that it is there for. Each client is small, plausible and wrong, and the same
+ * thing done right stands beside it. */
 #include "model.h"
 
 #include <concede/atomic.h>

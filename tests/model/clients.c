@@ -835,8 +835,6 @@ static void send_two_timed_and_close(void)
     cc_channel_close(channel);
 }
 
-#include "clients_once.h"
-
 /* Each client of an event runs with membarrier and without; what the asymmetric fence adds to explore takes a bound
  * less. */
 /* clang-format off */
@@ -1117,11 +1115,15 @@ static const model_client_t clients[] = {
                .refusals = 2),
     FOUR("mpmc_timeout", .setup = mpmc_one_setup, .threads = { receive_timed, receive_all, send_one_and_close },
          .finish = channel_all_received),
-
-    ONCE_CLIENTS,
 };
+
+#include "clients_once.h"
 
 int main(int argc, char **argv)
 {
-    return model_main(argc, argv, clients, sizeof clients / sizeof *clients);
+    enum { CLIENTS = sizeof clients / sizeof *clients, ONCE = sizeof once_clients / sizeof *once_clients };
+    static model_client_t all[CLIENTS + ONCE];
+    memcpy(all, clients, sizeof clients);
+    memcpy(all + CLIENTS, once_clients, sizeof once_clients);
+    return model_main(argc, argv, all, CLIENTS + ONCE);
 }

@@ -1,6 +1,6 @@
-/* clients_once.h: clients that wait once and then leave, whatever they found. A loop would look again, and so hide a wake-up
- * that was used up by a thread which could not see why it was woken. Some run on a system that loses wake-ups: it reports a
- * signal or the deadline to a thread that it has woken. Part of clients.c. */
+/* clients_once.h: clients that wait once and then leave, whatever they found. A loop would look again, and so hide a
+ * wake-up that was used up by a thread which could not see why it was woken. Some run on a system that loses wake-ups:
+ * it reports a signal or the deadline to a thread that it has woken. Part of clients.c. */
 
 /* ---- the parker ---- */
 
@@ -85,41 +85,61 @@ static void send_two_timed(void)
 
 #define ONCE(preemptions) .bound = preemptions, .full_bound = preemptions + 1
 
-/* clang-format off */
-#define ONCE_CLIENTS                                                                                                     \
-    { .name = "parker_once", .setup = parker_setup, .threads = { parker_once_owner, parker_giver },                      \
-      .finish = parker_has_token_or_gave_it, ALL_ORDERS, .spurious = 1, .clock_jumps = 1 },                              \
-    { .name = "parker_once_lossy", .setup = parker_setup, .threads = { parker_once_owner, parker_giver },                \
-      .finish = parker_has_token_or_gave_it, ALL_ORDERS, .losses = 1 },                                                  \
-    { .name = "parker_lossy", .setup = parker_setup, .threads = { parker_flag_owner, parker_flag_giver, parker_flag_giver }, \
-      BOUND(3), .losses = 2 },                                                                                           \
-                                                                                                                         \
-    BOTH("event_once", .setup = event_setup, .threads = { event_once_taker, event_taker_and_giver, event_giver },        \
-         .finish = event_one_left, ONCE(1)),                                                                             \
-    BOTH("event_once_timeout", .setup = event_setup,                                                                     \
-         .threads = { event_once_timed_taker, event_taker_and_giver, event_giver }, .finish = event_one_left, ONCE(1)),  \
-    BOTH("event_once_cancel", .setup = event_setup,                                                                      \
-         .threads = { event_once_canceller, event_taker_and_giver, event_giver }, .finish = event_one_left, ONCE(1)),    \
-    BOTH("event_once_lossy", .setup = event_setup,                                                                       \
-         .threads = { event_once_timed_taker, event_taker_and_giver, event_giver }, .finish = event_one_left, ONCE(1),   \
-         .losses = 2),                                                                                                   \
-    SYMMETRIC("event_lossy", .setup = event_setup,                                                                       \
-         .threads = { event_taker_and_giver, event_taker_and_giver, event_borrower, event_giver },                       \
-         .finish = event_one_left, BOUND(2), .losses = 1),                                                                   \
-                                                                                                                         \
-    { .name = "lock_lossy", .setup = lock_setup, .threads = { lock_user, lock_user, lock_timed_user },                   \
-      .finish = lock_is_free, BOUND(3), .losses = 2 },                                                                   \
-    { .name = "lock_lossy_handover", .setup = lock_setup, .threads = { lock_user_twice, lock_timed_user, lock_user },    \
-      .finish = lock_is_free, BOUND(2), .losses = 1, .clock_jumps = 1 },                                                 \
-                                                                                                                         \
-    BOTH("spsc_once", .setup = spsc_one_setup, .threads = { send_two_timed, receive_timed },                             \
-         .finish = channel_some_received, BOUND(3)),                                                                     \
-    BOTH("spsc_lossy", .setup = spsc_one_setup, .threads = { send_two_timed_and_close, receive_timed_then_all },         \
-         .finish = channel_all_received, BOUND(2), .losses = 2),                                                         \
-    BOTH("mpmc_once_sender", .setup = mpmc_one_setup, .threads = { send_timed, send_two_and_close, receive_all },        \
-         .finish = channel_all_received, BOUND(1)),                                                                     \
-    FOUR("mpmc_lossy", .setup = mpmc_one_setup, .threads = { receive_timed, receive_all, send_one_and_close },           \
-         .finish = channel_all_received, .losses = 2),                                                                   \
-    FOUR("mpmc_lossy_senders", .setup = mpmc_one_setup, .threads = { send_timed, send_two_and_close, receive_all },      \
-         .finish = channel_all_received, .losses = 2)
-/* clang-format on */
+static const model_client_t once_clients[] = {
+    { .name = "parker_once",
+      .setup = parker_setup,
+      .threads = { parker_once_owner, parker_giver },
+      .finish = parker_has_token_or_gave_it,
+      ALL_ORDERS,
+      .spurious = 1,
+      .clock_jumps = 1 },
+    { .name = "parker_once_lossy",
+      .setup = parker_setup,
+      .threads = { parker_once_owner, parker_giver },
+      .finish = parker_has_token_or_gave_it,
+      ALL_ORDERS,
+      .losses = 1 },
+    { .name = "parker_lossy",
+      .setup = parker_setup,
+      .threads = { parker_flag_owner, parker_flag_giver, parker_flag_giver },
+      BOUND(3),
+      .losses = 2 },
+
+    BOTH("event_once", .setup = event_setup, .threads = { event_once_taker, event_taker_and_giver, event_giver },
+         .finish = event_one_left, ONCE(1)),
+    BOTH("event_once_timeout", .setup = event_setup,
+         .threads = { event_once_timed_taker, event_taker_and_giver, event_giver }, .finish = event_one_left, ONCE(1)),
+    BOTH("event_once_cancel", .setup = event_setup,
+         .threads = { event_once_canceller, event_taker_and_giver, event_giver }, .finish = event_one_left, ONCE(1)),
+    BOTH("event_once_lossy", .setup = event_setup,
+         .threads = { event_once_timed_taker, event_taker_and_giver, event_giver }, .finish = event_one_left, ONCE(1),
+         .losses = 2),
+    SYMMETRIC("event_lossy", .setup = event_setup,
+              .threads = { event_taker_and_giver, event_taker_and_giver, event_borrower, event_giver },
+              .finish = event_one_left, BOUND(2), .losses = 1),
+
+    { .name = "lock_lossy",
+      .setup = lock_setup,
+      .threads = { lock_user, lock_user, lock_timed_user },
+      .finish = lock_is_free,
+      BOUND(3),
+      .losses = 2 },
+    { .name = "lock_lossy_handover",
+      .setup = lock_setup,
+      .threads = { lock_user_twice, lock_timed_user, lock_user },
+      .finish = lock_is_free,
+      BOUND(2),
+      .losses = 1,
+      .clock_jumps = 1 },
+
+    BOTH("spsc_once", .setup = spsc_one_setup, .threads = { send_two_timed, receive_timed },
+         .finish = channel_some_received, BOUND(3)),
+    BOTH("spsc_lossy", .setup = spsc_one_setup, .threads = { send_two_timed_and_close, receive_timed_then_all },
+         .finish = channel_all_received, BOUND(2), .losses = 2),
+    BOTH("mpmc_once_sender", .setup = mpmc_one_setup, .threads = { send_timed, send_two_and_close, receive_all },
+         .finish = channel_all_received, BOUND(1)),
+    FOUR("mpmc_lossy", .setup = mpmc_one_setup, .threads = { receive_timed, receive_all, send_one_and_close },
+         .finish = channel_all_received, .losses = 2),
+    FOUR("mpmc_lossy_senders", .setup = mpmc_one_setup, .threads = { send_timed, send_two_and_close, receive_all },
+         .finish = channel_all_received, .losses = 2),
+};

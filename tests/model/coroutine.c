@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #if defined(__x86_64__)
-/* Keeps what a call must keep on the one stack, changes to the other, and takes it from there. A new coroutine starts in
- * coroutine_begin_, which finds its function in rbx and the argument in r12. */
+/* Keeps what a call must keep on the one stack, changes to the other, and takes it from there. A new coroutine starts
+ * in coroutine_begin_, which finds its function in rbx and the argument in r12. */
 void coroutine_switch_(void **from, void *to);
 void coroutine_begin_(void);
 __asm__(".text\n.globl coroutine_switch_\n.type coroutine_switch_,@function\ncoroutine_switch_:\n"

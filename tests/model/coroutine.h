@@ -1,5 +1,5 @@
-/* coroutine.h: functions that take turns in one thread. A switch is a few instructions on x86-64 and makes no system call;
- * elsewhere it is swapcontext().
+/* coroutine.h: functions that take turns in one thread. A switch is a few instructions on x86-64 and makes no system
+ * call; elsewhere it is swapcontext().
  *
  *     static coroutine_t here, there;
  *     static void hello(void *name) { printf("hello, %s\n", (const char *)name); coroutine_switch(&there, &here); }
@@ -24,8 +24,8 @@ typedef struct coroutine {
 #endif
 } coroutine_t;
 
-/* The first switch to it calls function(argument), which must not return: it switches away for good. The stack is aligned to
- * 16 bytes. */
+/* The first switch to it calls function(argument), which must not return: it switches away for good. The stack is
+ * aligned to 16 bytes. */
 void coroutine_make(coroutine_t *coroutine, void *stack, size_t bytes, void (*function)(void *), void *argument);
 
 /* Keeps where the caller is in `from` and goes on with `to`. */

@@ -10,8 +10,8 @@
  *   mutants.c     one order weakened at a time
  *   main.c        the program: its options, its table
  *
- * All that lasts from one step to the next is in four structs: settings (what is asked), run (this execution), memory (its
- * words) and search (all executions of one client). */
+ * All that lasts from one step to the next is in four structs: settings (what is asked), run (this execution), memory
+ * (its words) and search (all executions of one client). */
 #ifndef CONCEDE_TESTS_ENGINE_H
 #define CONCEDE_TESTS_ENGINE_H
 
@@ -158,7 +158,8 @@ extern search_t search;
 /* 0 .. count-1: what this execution does here. */
 unsigned choose(unsigned count);
 
-/* Whether everything from here on was or will be explored from an earlier visit; `stay`: the running thread could go on. */
+/* Whether everything from here on was or will be explored from an earlier visit; `stay`: the running thread could go
+ * on. */
 bool seen_before(bool stay);
 
 model_verdict_t explore(const model_client_t *client, unsigned preemption_bound, unsigned old_read_bound);

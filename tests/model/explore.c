@@ -1,9 +1,10 @@
 /* explore.c: all executions, depth first.
  *
- * An execution is a sequence of choices; search.path holds the current one. Each run replays the path from a fresh setup and
- * goes on with choice 0 wherever it leads to new ground; then the last choice that has another alternative is changed, until
- * none has. A state that was reached before, by another order of independent steps, is left at once: a state is known by what
- * each thread has done and read so far, by the order of the stores, and by what each thread may still read. */
+ * An execution is a sequence of choices; search.path holds the current one. Each run replays the path from a fresh
+ * setup and goes on with choice 0 wherever it leads to new ground; then the last choice that has another alternative is
+ * changed, until none has. A state that was reached before, by another order of independent steps, is left at once: a
+ * state is known by what each thread has done and read so far, by the order of the stores, and by what each thread may
+ * still read. */
 #include "engine.h"
 
 #include <stdlib.h>

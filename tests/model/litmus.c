@@ -115,7 +115,8 @@ static const row_t rows[] = {
     { "readers do not race", "r0:=d | r1:=d", "race", FORBIDDEN },
     { "one thread does not race", "d:=1; r0:=d; d:=2", "race", FORBIDDEN },
 
-    /* C11 allows it and no compiler or CPU that runs loads in program order shows it; the model does not generate it. */
+    /* C11 allows it and no compiler or CPU that runs loads in program order shows it; the model does not generate it.
+     */
     { "LB", "r0=x rlx; y=1 rlx | r1=y rlx; x=1 rlx", "r0=1 r1=1", FORBIDDEN },
 };
 

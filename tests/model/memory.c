@@ -1,9 +1,9 @@
 /* memory.c: what a thread may read.
  *
- * Each word has its stores in modification order. A thread's view says, for each word, the newest store that it must see; a
- * load may return that one or any newer one. Releasing attaches the view to the store, acquiring takes it over, a full fence
- * exchanges it with the one view of all full fences. Clocks beside the views say what happens before what, for races on plain
- * memory only. */
+ * Each word has its stores in modification order. A thread's view says, for each word, the newest store that it must
+ * see; a load may return that one or any newer one. Releasing attaches the view to the store, acquiring takes it over,
+ * a full fence exchanges it with the one view of all full fences. Clocks beside the views say what happens before what,
+ * for races on plain memory only. */
 #include "engine.h"
 
 #include <inttypes.h>
@@ -93,8 +93,9 @@ static void site_used(model_site_t *site)
         if (!strcmp(settings.weakened, mutant_name(site, order))) site->used = (uint8_t)(order + 1);
 }
 
-/* An access to a word that no two threads access, or that none writes, is no step: nobody else can tell when it happened.
- * Which words those are is learnt on the way; when one more turns out to be shared, the exploration starts over. */
+/* An access to a word that no two threads access, or that none writes, is no step: nobody else can tell when it
+ * happened. Which words those are is learnt on the way; when one more turns out to be shared, the exploration starts
+ * over. */
 void use(word_t *w, bool stores_to_it)
 {
     w->users |= (uint8_t)bit((unsigned)run.self);
@@ -283,8 +284,8 @@ uint64_t model_fetch_(model_site_t *site, int op, void *p, size_t size, uint64_t
     return modify_or_plain(site, p, size, functions[op], value);
 }
 
-/* Succeeds on the newest store if that has the value; fails, as a relaxed load, on any that the thread may read and that
- * has another. */
+/* Succeeds on the newest store if that has the value; fails, as a relaxed load, on any that the thread may read and
+ * that has another. */
 bool model_cas_(model_site_t *site, void *p, size_t size, void *expected, uint64_t value, bool weak)
 {
     uint64_t want = peek(expected, size);

@@ -7,7 +7,10 @@
  *     static uint32_t flag, data;
  *     static void setup(void)  { flag = data = 0; }
  *     static void writer(void) { model_write(&data, sizeof data); data = 42; cc_store_release(&flag, 1); }
- *     static void reader(void) { if (cc_load_acquire(&flag)) { model_read(&data, sizeof data); model_check(data == 42); } }
+ *     static void reader(void)
+ *     {
+ *         if (cc_load_acquire(&flag)) { model_read(&data, sizeof data); model_check(data == 42); }
+ *     }
  *     static const model_client_t clients[] = {
  *         { .name = "message_passing", .setup = setup, .threads = { writer, reader }, .bound = MODEL_UNBOUNDED },
  *     };

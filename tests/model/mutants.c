@@ -23,8 +23,8 @@ static const char *source_line(const model_site_t *site)
     return text + strspn(text, " \t");
 }
 
-/* Lines of "file | part of the source line | mutation | reason": the mutants that no client catches, and why their order
- * stays. The reason, or NULL. */
+/* Lines of "file | part of the source line | mutation | reason": the mutants that no client catches, and why their
+ * order stays. The reason, or NULL. */
 static const char *kept_reason(const char *list, const model_site_t *site, const char *mutation)
 {
     static char text[1024];
@@ -55,8 +55,8 @@ static unsigned list_length(const char *list)
     return count;
 }
 
-/* One order weakened by one step: a fence goes; a swap that acquires and releases keeps one of the two; any other access
- * becomes relaxed. */
+/* One order weakened by one step: a fence goes; a swap that acquires and releases keeps one of the two; any other
+ * access becomes relaxed. */
 typedef struct mutant {
     model_site_t *site;
     unsigned order;

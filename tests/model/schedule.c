@@ -31,8 +31,8 @@ void fail(model_verdict_t how, const char *format, ...)
     if (run.self != 0) leave();
 }
 
-/* A time that is long enough for every thread to pass a fence is each sleeper's own: were the clock moved on for all, another
- * could find its time over although the fences it waited for have not been passed. */
+/* A time that is long enough for every thread to pass a fence is each sleeper's own: were the clock moved on for all,
+ * another could find its time over although the fences it waited for have not been passed. */
 uint64_t now_of(const thread_t *th)
 {
     return run.now_ns + th->waited;
@@ -155,8 +155,8 @@ void end_round(void)
     me->read_since_yield = 0;
 }
 
-/* A thread that yields runs again when another has made a step; one that keeps yielding waits for every thread that could
- * have run all the while. */
+/* A thread that yields runs again when another has made a step; one that keeps yielding waits for every thread that
+ * could have run all the while. */
 void yield(bool is_pause)
 {
     if (run.self == 0) return;

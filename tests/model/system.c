@@ -70,8 +70,8 @@ int cc_os_wait_(const uint32_t *p, uint32_t expected, uint64_t deadline)
     return me->result;
 }
 
-/* What the wait of a thread that is woken returns. On a system that loses wake-ups that may be the signal or the deadline that
- * came at the same time. */
+/* What the wait of a thread that is woken returns. On a system that loses wake-ups that may be the signal or the
+ * deadline that came at the same time. */
 static int woken_as(const thread_t *th)
 {
     if (run.losses >= settings.client->losses) return 0;

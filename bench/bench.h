@@ -2,17 +2,17 @@
  *
  * Three kinds of code meet here:
  *
- *   loops/FAMILY.h   the workload of a family, written once. A peer file defines a few macros (how this one locks, sends,
- *                    waits ...) and includes it, once for each implementation, so that the calls inline and no function
- *                    pointer stands between the loop and what it measures. It leaves a `bench_subject` behind.
- *   peers/NAME.*     one project each: which of its calls are used and why, and the list of its subjects. Found at build
- *                    time; a project that is not installed is skipped with a word.
- *   the engine       runs them: all subjects of a workload in turn inside each round, the order rotated, threads pinned,
- *                    the cost of a cache line between two CPUs probed around each round. engine.h lists its files;
- *                    results.h is what it gives.
+ *   loops/FAMILY.h   the workload of a family, written once. A peer file defines a few macros (how this one locks,
+ *                    sends, waits ...) and includes it, once for each implementation, so that the calls inline and no
+ *                    function pointer stands between the loop and what it measures. It leaves a `bench_subject` behind.
+ *   peers/NAME.*     one project each: which of its calls are used and why, and the list of its subjects. Found at
+ *                    build time; a project that is not installed is skipped with a word.
+ *   the engine       runs them: all subjects of a workload in turn inside each round, the order rotated, threads
+ *                    pinned, the cost of a cache line between two CPUs probed around each round. engine.h lists its
+ *                    files; results.h is what it gives.
  *
- * A family is cas, lock, park or channel; a workload is one question about it (`workloads` in workloads.c), and a run is a
- * workload with its parameters fixed (threads, time outside the lock, interval between messages ...). */
+ * A family is cas, lock, park or channel; a workload is one question about it (`workloads` in workloads.c), and a run
+ * is a workload with its parameters fixed (threads, time outside the lock, interval between messages ...). */
 #ifndef CONCEDE_BENCH_H
 #define CONCEDE_BENCH_H
 
@@ -25,7 +25,7 @@
 
 CC_BEGIN_DECLS
 
-/* ---- time ---------------------------------------------------------------------------------------------------------- */
+/* ---- time -------------------------------------------------------------------------------------------------------- */
 
 typedef struct bench_clock {
     uint32_t tsc; /* ticks are of an invariant time stamp counter; else nanoseconds of clock_gettime */
@@ -60,9 +60,9 @@ static inline uint64_t bench_ticks(void)
 
 uint64_t bench_ticks_call(void); /* the same, as a function */
 
-/* Work that touches no memory and that no compiler removes: a chain of dependent multiplications. Fenced, or the CPU would
- * do it in the shadow of the lock before and after it. One function for all, or each subject would have its own, at an
- * alignment of its own. */
+/* Work that touches no memory and that no compiler removes: a chain of dependent multiplications. Fenced, or the CPU
+ * would do it in the shadow of the lock before and after it. One function for all, or each subject would have its own,
+ * at an alignment of its own. */
 void bench_work_turns(uint32_t turns);
 
 static inline void bench_work(uint32_t turns)
@@ -73,12 +73,12 @@ static inline void bench_work(uint32_t turns)
 /* Turns that take about so long. */
 uint32_t bench_turns(double ns);
 
-/* Waits until it is `*due`, in ticks, and returns the time from which a message that is sent now is late: when it was due,
- * or now if the thread slept until then, because how late a sleeper wakes is not what is measured. Where *due has long
- * passed, it becomes now, so that a thread that was kept away does not make up for it in a burst. */
+/* Waits until it is `*due`, in ticks, and returns the time from which a message that is sent now is late: when it was
+ * due, or now if the thread slept until then, because how late a sleeper wakes is not what is measured. Where *due has
+ * long passed, it becomes now, so that a thread that was kept away does not make up for it in a burst. */
 uint64_t bench_pace(uint64_t *due);
 
-/* ---- latency histogram: 2^BENCH_HISTOGRAM_BITS linear buckets for each power of two -------------------------------- */
+/* ---- latency histogram: 2^BENCH_HISTOGRAM_BITS linear buckets for each power of two ------------------------------ */
 
 #define BENCH_HISTOGRAM_BITS    7
 #define BENCH_HISTOGRAM_BUCKETS ((64 - BENCH_HISTOGRAM_BITS + 1) << BENCH_HISTOGRAM_BITS)
@@ -110,7 +110,7 @@ double bench_histogram_quantile(const bench_histogram *h, double q);
 /* Largest relative error of a quantile: half a bucket. */
 #define BENCH_HISTOGRAM_ERROR (0.5 / (1 << BENCH_HISTOGRAM_BITS))
 
-/* ---- what a loop sees ---------------------------------------------------------------------------------------------- */
+/* ---- what a loop sees -------------------------------------------------------------------------------------------- */
 
 enum { BENCH_CAS, BENCH_LOCK, BENCH_PARK, BENCH_CHANNEL, BENCH_FAMILIES };
 extern const char *const bench_families[BENCH_FAMILIES]; /* their names */
@@ -141,8 +141,8 @@ typedef struct bench_thread {
     uint64_t ops, retries, sum; /* what the loop leaves behind */
 } bench_thread;
 
-/* The i-th gap between one operation and the next: turns of bench_work() outside a lock, ticks between messages. They are all
- * the same, or exponentially distributed, as the workload has it. */
+/* The i-th gap between one operation and the next: turns of bench_work() outside a lock, ticks between messages. They
+ * are all the same, or exponentially distributed, as the workload has it. */
 enum { BENCH_GAPS = 1024 };
 static inline uint32_t bench_gap(const bench_thread *t, uint32_t i)
 {
@@ -192,6 +192,7 @@ enum { /* loops of each family */
        BENCH_CAS_RATE = 0,
        BENCH_CAS_STEP = 1,
        BENCH_CAS_YIELD = 2,
+       BENCH_CAS_SNOOZE = 3,
        BENCH_LOCK_RATE = 0,
        BENCH_LOCK_LATENCY = 1,
        BENCH_LOCK_HANDOFF = 2,
@@ -214,6 +215,7 @@ enum {                         /* flags of a subject */
        BENCH_ONE_TO_ONE = 8,   /* channel: one sender and one receiver only */
        BENCH_NO_ORDER = 16,    /* channel: not first in, first out across senders, so sums cannot be checked */
        BENCH_NO_OVERLOAD = 32, /* more than two threads a CPU would not end within a sensible time */
+       BENCH_FIXED = 128,      /* takes part only where the workload is about fixed settings, or --only names it */
        BENCH_SPINS = 64 /* park: it spins before it sleeps, or never sleeps; not comparable where every wait sleeps */
 };
 

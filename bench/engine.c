@@ -11,7 +11,7 @@ static const double quantile_shares[] = { 0.0,   0.01,  0.05,   0.1,    0.2,    
                                           0.6,   0.7,   0.8,    0.9,    0.95,   0.98,    0.99, 0.995,
                                           0.998, 0.999, 0.9995, 0.9998, 0.9999, 0.99999, 1.0 };
 
-/* ---- one run ------------------------------------------------------------------------------------------------------- */
+/* ---- one run ----------------------------------------------------------------------------------------------------- */
 
 typedef struct engine {
     const bench_options *options;
@@ -53,8 +53,8 @@ static double shown_ns(const plan *p, double ticks)
     return ns;
 }
 
-/* Jain's index wants each thread to have had several turns on its CPU: in fewer it shows how the system deals out turns,
- * not how the threads share. Linux 6.18 gives turns of 3 to 4 ms; four of them leave 0.99 of an even share. */
+/* Jain's index wants each thread to have had several turns on its CPU: in fewer it shows how the system deals out
+ * turns, not how the threads share. Linux 6.18 gives turns of 3 to 4 ms; four of them leave 0.99 of an even share. */
 static double fair_seconds(const plan *p)
 {
     uint32_t cpus = placement_cpus() ? placement_cpus() : cc_costs()->cpus;
@@ -62,9 +62,9 @@ static double fair_seconds(const plan *p)
     return shares ? 4 * 0.004 * p->setting.threads / cpus : 0;
 }
 
-/* Fills the plan's gaps: turns of work outside a lock, or ticks between the messages of one sender, or until a wait times
- * out. Those that are exponentially distributed are the middles of as many equally likely parts, so that they have the
- * same mean in every run, in an order that is mixed up in the same way each time. */
+/* Fills the plan's gaps: turns of work outside a lock, or ticks between the messages of one sender, or until a wait
+ * times out. Those that are exponentially distributed are the middles of as many equally likely parts, so that they
+ * have the same mean in every run, in an order that is mixed up in the same way each time. */
 static void plan_gaps(plan *p)
 {
     const bench_setting *s = &p->setting;
@@ -85,7 +85,8 @@ static void plan_gaps(plan *p)
 /* From which time on the senders of the plan sleep until their next message. */
 static uint64_t pace_sleeps_from(const plan *p)
 {
-    /* A sleep of 20 us takes about as long as it should on the machines that this was written on; a shorter one does not. */
+    /* A sleep of 20 us takes about as long as it should on the machines that this was written on; a shorter one does
+     * not. */
     enum { SHORTEST_SLEEP_NS = 20000 };
     bool two_cpus = cc_costs()->cpus > 1 && (placement_cpus() == 0 || placement_cpu(0) != placement_cpu(1));
     if ((p->workload->how & SLEEPS_BETWEEN) || !two_cpus) return 0;
@@ -188,8 +189,8 @@ static bool measure_slice(engine *e, const plan *p, uint32_t which, bench_result
     return true;
 }
 
-/* How long each slice of the plan is to be. With a limit on everything: the time that is left, shared among the slices that
- * are left. Starting and ending threads costs what it did so far; a busy machine makes that long. */
+/* How long each slice of the plan is to be. With a limit on everything: the time that is left, shared among the slices
+ * that are left. Starting and ending threads costs what it did so far; a busy machine makes that long. */
 static double choose_slice(const engine *e, const plan *p)
 {
     double asked = e->options->slice, own = p->workload->slice, fair = fair_seconds(p);
@@ -313,8 +314,8 @@ static void plan_end(plan *p)
     bench_run_conclude(run);
 }
 
-/* The plans of one workload. They take turns round by round, so that what is said of 2 threads and of 32 was measured on
- * the same machine: a virtual one may change from minute to minute. */
+/* The plans of one workload. They take turns round by round, so that what is said of 2 threads and of 32 was measured
+ * on the same machine: a virtual one may change from minute to minute. */
 static bool run_plans(engine *e, plan *plans, uint32_t count)
 {
     bench_report *report = e->report;
@@ -344,7 +345,7 @@ static bool run_plans(engine *e, plan *plans, uint32_t count)
     return good;
 }
 
-/* ---- everything ---------------------------------------------------------------------------------------------------- */
+/* ---- everything -------------------------------------------------------------------------------------------------- */
 
 static void describe(bench_report *report, const bench_options *options)
 {

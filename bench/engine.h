@@ -32,8 +32,8 @@ double placement_line_ns(void);
 host_load_t placement_load(void);
 double placement_others(const host_load_t *before, const host_load_t *after);
 
-/* Starts processes that do nothing but count, pinned: `count` on each usable CPU, or on the one that is given (-1: each). They
- * end with this process, however that ends. False: it cannot be done, and error[] says why. */
+/* Starts processes that do nothing but count, pinned: `count` on each usable CPU, or on the one that is given (-1:
+ * each). They end with this process, however that ends. False: it cannot be done, and error[] says why. */
 bool placement_neighbours_start(uint32_t count, int cpu, char *error, size_t error_size);
 void placement_neighbours_stop(void);
 
@@ -60,8 +60,8 @@ typedef struct slice {
     double seconds; /* from the first thread's begin to the stop */
 } slice;
 
-/* Runs the first `count` threads for `seconds`. False: one could not be started, or did not end; *why says it, and the slice
- * stays in use. */
+/* Runs the first `count` threads for `seconds`. False: one could not be started, or did not end; *why says it, and the
+ * slice stays in use. */
 bool slice_run(slice *s, uint32_t count, double seconds, bool (*interrupted)(void), const char **why);
 
 /* ---- workloads.c ---- */
@@ -80,6 +80,7 @@ enum {
     SLEEPS_BETWEEN = 128, /* a sender sleeps until its next message is due */
     PAIRS = 256,          /* half of the threads send */
     ONLY_IN_FULL = 512,   /* it takes long, and runs only where it is named in full */
+    FIXED_TOO = 2048,     /* those of fixed settings take part */
     MAP = 1024            /* many settings: each is measured to its end before the next */
 };
 

@@ -19,7 +19,7 @@ static const parameter parameters[] = {
 };
 enum { PARAMETERS = sizeof parameters / sizeof *parameters };
 
-/* ---- write --------------------------------------------------------------------------------------------------------- */
+/* ---- write ------------------------------------------------------------------------------------------------------- */
 
 static void write_spread(json_writer_t *w, const bench_spread *spread)
 {
@@ -169,7 +169,7 @@ void bench_json_write(json_writer_t *w, const char *key, const bench_report *rep
     json_close(w);
 }
 
-/* ---- read ---------------------------------------------------------------------------------------------------------- */
+/* ---- read -------------------------------------------------------------------------------------------------------- */
 
 static void read_text(const json_t *value, const char *path, char *text, size_t size)
 {

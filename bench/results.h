@@ -153,8 +153,8 @@ bool bench_measure(bench_report *report, const bench_options *options, char *err
 void bench_run_free(bench_run *run);
 void bench_report_free(bench_report *report);
 
-/* The JSON of `concede bench --json`, as the member `key` of the writer's open object, or on its own if that is NULL. read
- * takes "-" for standard input. */
+/* The JSON of `concede bench --json`, as the member `key` of the writer's open object, or on its own if that is NULL.
+ * read takes "-" for standard input. */
 struct json_writer;
 void bench_json_write(struct json_writer *w, const char *key, const bench_report *report);
 bool bench_json_read(const char *path, bench_report *report, char *error, size_t error_size);

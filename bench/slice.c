@@ -67,7 +67,8 @@ bool slice_run(slice *s, uint32_t count, double seconds, bool (*interrupted)(voi
         *why = "hangs: a thread did not end";
         return false;
     }
-    /* From the first thread's begin: with more threads than CPUs this one gets its CPU late, when they have long run. */
+    /* From the first thread's begin: with more threads than CPUs this one gets its CPU late, when they have long
+     * run. */
     for (uint32_t i = 0; i < count; i++) {
         pthread_join(s->threads[i].handle, NULL);
         if (s->threads[i].begin_ns < begin) begin = s->threads[i].begin_ns;

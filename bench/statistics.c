@@ -129,8 +129,8 @@ void bench_run_conclude(bench_run *run)
     if (higher ? lead.q1 > 1 : lead.q3 < 1) run->winner = best;
 }
 
-/* Whether a result is good enough otherwise for this metric to count. One that lets some threads starve makes the others
- * wait less; one that carries less, too, needs less CPU time. */
+/* Whether a result is good enough otherwise for this metric to count. One that lets some threads starve makes the
+ * others wait less; one that carries less, too, needs less CPU time. */
 static bool is_fair_rival(const bench_result *rival, const bench_result *ours, uint32_t metric)
 {
     const bench_samples *rate = &rival->metrics[BENCH_RATE], *our_rate = &ours->metrics[BENCH_RATE];

@@ -19,6 +19,13 @@ static const workload workloads[] = {
       .primary = BENCH_NS,
       .metrics = BIT(BENCH_NS) | BIT(BENCH_TICKS),
       .by[BENCH_BY_THREADS] = VALUES(1) },
+    { .name = "cas.snooze",
+      .title = "one cc_backoff_snooze() at each step, with nobody else to run",
+      .family = BENCH_CAS,
+      .loop = BENCH_CAS_SNOOZE,
+      .primary = BENCH_NS,
+      .metrics = BIT(BENCH_NS) | BIT(BENCH_TICKS),
+      .by[BENCH_BY_THREADS] = VALUES(1) },
     { .name = "cas.yield",
       .title = "one yield, alone and with a neighbour on the same CPU",
       .family = BENCH_CAS,
@@ -189,6 +196,18 @@ static const workload workloads[] = {
       .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_P999) | BIT(BENCH_CPU),
       .by[BENCH_BY_THREADS] = VALUES(2),
       .by[BENCH_BY_INTERVAL] = VALUES(3000, 10000, 100000) },
+    { .name = "channel.snooze",
+      .title = "a message at intervals, by how long the channel snoozes: lateness, CPU time of the receiver",
+      .family = BENCH_CHANNEL,
+      .loop = BENCH_CHANNEL_PACED,
+      .primary = BENCH_P50,
+      .how = RECEIVER_ONLY | FIXED_TOO,
+      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_P999) | BIT(BENCH_CPU),
+      .by[BENCH_BY_THREADS] = VALUES(2),
+      .by[BENCH_BY_INTERVAL] = VALUES(1000, 10000, 100000),
+      .quick[BENCH_BY_INTERVAL] = VALUES(10000),
+      .open = BIT(BENCH_BY_INTERVAL),
+      .only = "concede spsc" },
     { .name = "channel.late",
       .title = "a message at intervals from a sender that sleeps in between: lateness, CPU time of the receiver",
       .family = BENCH_CHANNEL,
@@ -270,6 +289,8 @@ static void plan_subjects(plan *p, const bench_options *options)
             bool one_to_one = p->setting.senders == 1 && p->setting.threads == 2;
             if (s->family != w->family || !s->loops[w->loop]) continue;
             if ((s->flags & w->with) != w->with || (s->flags & w->without)) continue;
+            if ((s->flags & BENCH_FIXED) && !(w->how & FIXED_TOO) && !bench_named(options->only, s->name, true))
+                continue;
             if (w->loop == BENCH_CHANNEL_OFFERED && (s->flags & BENCH_ONE_TO_ONE) && !one_to_one) continue;
             if (only && !bench_named(only, s->name, false) && !bench_named(only, (*peer)->name, false)) continue;
             if ((s->flags & BENCH_NO_OVERLOAD) && p->setting.threads > 2 * cc_costs()->cpus) continue;

@@ -1,6 +1,7 @@
 /* host.h: what the system tells of the machine, and what its threads need to measure on it.
  *
- * The program (tools/concede) and the benchmarks (bench) ask it here. Only this file and host.c know which system this is. */
+ * The program (tools/concede) and the benchmarks (bench) ask it here. Only this file and host.c know which system this
+ * is. */
 #ifndef CONCEDE_HOST_H
 #define CONCEDE_HOST_H
 
@@ -35,9 +36,9 @@ double host_thread_cpu_ns(void);
 /* CPU time in seconds that the process has used; 0 for one that is gone, or if the system does not say. */
 double host_process_cpu_seconds(int process);
 
-/* One way of a cache line between two CPUs in ns, measured with a thread on each: fills ns[] until `limit_ns` have passed, at
- * least HOST_LINE_SAMPLES and at most `room` of them (room must not be less), and returns how many; 0: no thread could be
- * started. HOST_LINE_SAMPLES take about 1 ms. */
+/* One way of a cache line between two CPUs in ns, measured with a thread on each: fills ns[] until `limit_ns` have
+ * passed, at least HOST_LINE_SAMPLES and at most `room` of them (room must not be less), and returns how many; 0: no
+ * thread could be started. HOST_LINE_SAMPLES take about 1 ms. */
 enum { HOST_LINE_SAMPLES = 20 };
 uint32_t host_line(int first_cpu, int second_cpu, uint64_t limit_ns, double *ns, uint32_t room);
 

@@ -1,7 +1,7 @@
 /* backoff_lock.h: the textbook exponential-backoff lock, one word, on nothing but cc_backoff_jitter.
  *
- * It never sleeps and needs no system, so it is also the lock for CC_FREESTANDING. Where threads may outnumber CPUs, or a
- * section may be long, take cc_lock_t, which sleeps. */
+ * It never sleeps and needs no system, so it is also the lock for CC_FREESTANDING. Where threads may outnumber CPUs, or
+ * a section may be long, take cc_lock_t, which sleeps. */
 #ifndef BACKOFF_LOCK_H
 #define BACKOFF_LOCK_H
 

@@ -193,7 +193,8 @@ static void BENCH_NAME(SIZED, paced)(bench_thread *t)
 #endif
 
 #if !defined(PINGPONG_ONLY) && !defined(ONE_SLOT) && !defined(STREAM_AS_BURST)
-/* Senders that offer messages at a rate, or as fast as it goes; receivers that measure how late each one is, and work on it. */
+/* Senders that offer messages at a rate, or as fast as it goes; receivers that measure how late each one is, and work
+ * on it. */
 static void BENCH_NAME(SIZED, offered)(bench_thread *t)
 {
     BENCH_NAME(SIZED, object) *object = (BENCH_NAME(SIZED, object) *)t->object;

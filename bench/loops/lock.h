@@ -1,4 +1,5 @@
-/* loops/lock.h: threads take a lock, increment a counter, hold it for a while, release it, and work elsewhere for a while.
+/* loops/lock.h: threads take a lock, increment a counter, hold it for a while, release it, and work elsewhere for a
+ * while.
  *
  * Before including it, define
  *   SUBJECT  NAME  USES  FLAGS             identifier, strings and BENCH_ flags of the subject

@@ -1,7 +1,7 @@
 /* peers/boost.cpp: Boost.Lockfree.
  *
- *   channel  spsc_queue by push and pop, with their forms for many messages. It cannot block: full or empty, it is tried
- *            again after a pause */
+ *   channel  spsc_queue by push and pop, with their forms for many messages. It cannot block: full or empty, it is
+ *            tried again after a pause */
 #include <boost/lockfree/spsc_queue.hpp>
 #include <boost/version.hpp>
 #include <new>

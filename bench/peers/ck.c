@@ -4,8 +4,8 @@
  *   lock     ck_spinlock_fas, its backoff form, and ck_spinlock_mcs
  *   park     ck_ec32 in single-producer mode, where its post is cheapest; its wait spins for a
  *            while and then sleeps on a futex
- *   channel  ck_ring in its single-producer single-consumer and its many-to-many form, of pointers with the value in them
- *            (its own fast form); it cannot block, so a full or empty ring is tried again after a pause */
+ *   channel  ck_ring in its single-producer single-consumer and its many-to-many form, of pointers with the value in
+ *            them (its own fast form); it cannot block, so a full or empty ring is tried again after a pause */
 #include "../bench.h"
 #include <ck_backoff.h>
 #include <ck_ec.h>
@@ -54,7 +54,7 @@
 #define RELEASE(l) ck_spinlock_mcs_unlock(l, &node)
 #include "../loops/lock.h"
 
-/* ---- park ---------------------------------------------------------------------------------------------------------- */
+/* ---- park -------------------------------------------------------------------------------------------------------- */
 
 #if defined(CK_F_EC_SP)
 static int ec_gettime(const struct ck_ec_ops *ops, struct timespec *out)
@@ -111,7 +111,7 @@ static const struct ck_ec_mode ec_single = { .ops = &ec_ops, .single_producer = 
 #include "../loops/park.h"
 #endif
 
-/* ---- channel ------------------------------------------------------------------------------------------------------- */
+/* ---- channel ----------------------------------------------------------------------------------------------------- */
 
 typedef struct ck_channel {
     CC_ALIGNED_(CC_CACHE_LINE) ck_ring_t ring;

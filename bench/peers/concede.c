@@ -13,7 +13,7 @@
 #include <concede/version.h>
 #include <sched.h>
 
-/* ---- cas ----------------------------------------------------------------------------------------------------------- */
+/* ---- cas --------------------------------------------------------------------------------------------------------- */
 
 #define SUBJECT concede_kept
 #define NAME    "concede kept"
@@ -66,6 +66,40 @@ STEP(7)
 STEP(8)
 STEP(9)
 STEP(10)
+
+/* A snooze at each step of the defaults: the spinning ones, the yielding ones, and the first of those that are
+ * completed. */
+#define SNOOZE(n, name)                                                          \
+    static void snooze_step_##n(bench_thread *t)                                 \
+    {                                                                            \
+        cc_backoff_t at = CC_SNOOZE_INIT;                                        \
+        uint64_t ops = 0;                                                        \
+        for (int i = 0; i < n; i++) cc_backoff_snooze(&at);                      \
+        for (; !bench_stopped(t); ops++) {                                       \
+            cc_backoff_t backoff = at;                                           \
+            cc_backoff_snooze(&backoff);                                         \
+        }                                                                        \
+        t->ops = ops;                                                            \
+    }                                                                            \
+    static const bench_subject snooze_##n = { BENCH_CAS,                         \
+                                              BENCH_OURS,                        \
+                                              name,                              \
+                                              "cc_backoff_snooze() at step " #n, \
+                                              nothing_create,                    \
+                                              free,                              \
+                                              { NULL, NULL, NULL, snooze_step_##n, NULL } };
+SNOOZE(0, "step 0, spins")
+SNOOZE(1, "step 1, spins")
+SNOOZE(2, "step 2, spins")
+SNOOZE(3, "step 3, spins")
+SNOOZE(4, "step 4, spins")
+SNOOZE(5, "step 5, spins")
+SNOOZE(6, "step 6, spins")
+SNOOZE(7, "step 7, yields")
+SNOOZE(8, "step 8, yields")
+SNOOZE(9, "step 9, yields")
+SNOOZE(10, "step 10, yields")
+SNOOZE(11, "step 11, completed")
 
 static void yield_measured(bench_thread *t)
 {
@@ -120,7 +154,7 @@ static const bench_subject busy = { BENCH_CAS,
                                     free,
                                     { NULL, NULL, yield_to_busy, NULL } };
 
-/* ---- lock ---------------------------------------------------------------------------------------------------------- */
+/* ---- lock -------------------------------------------------------------------------------------------------------- */
 
 #define SUBJECT    concede_lock
 #define NAME       "concede"
@@ -140,7 +174,7 @@ static const bench_subject busy = { BENCH_CAS,
 #define RELEASE(l) cc_lock_release(l)
 #include "../loops/lock.h"
 
-/* ---- park ---------------------------------------------------------------------------------------------------------- */
+/* ---- park -------------------------------------------------------------------------------------------------------- */
 
 typedef struct parker_box {
     uint32_t number;
@@ -253,15 +287,15 @@ static const bench_subject concede_channel_timeout = { BENCH_PARK,
                                                        empty_channel_destroy,
                                                        { NULL, NULL, NULL, channel_times_out, NULL } };
 
-/* ---- channel ------------------------------------------------------------------------------------------------------- */
+/* ---- channel ----------------------------------------------------------------------------------------------------- */
 
 CC_CHANNEL_TYPED(typed_8, bench_message_8)
 CC_CHANNEL_TYPED(typed_64, bench_message_64)
 CC_CHANNEL_TYPED(typed_256, bench_message_256)
 
-static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t size, uint32_t kind)
+static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t size, uint32_t kind, uint32_t snooze_iters)
 {
-    cc_channel_options_t options = { capacity, size, kind, CC_SNOOZE_ADAPTIVE };
+    cc_channel_options_t options = { capacity, size, kind, snooze_iters };
     return cc_channel_create(channel, &options) == 0;
 }
 
@@ -271,7 +305,7 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
 #define USES                   "CC_CHANNEL_TYPED send and recv (bursts: send_many, recv_many), CC_CHANNEL_SPSC"
 #define FLAGS                  (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP | BENCH_ONE_TO_ONE)
 #define CHANNEL                cc_channel_t *
-#define OPEN(c, n)             open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_SPSC)
+#define OPEN(c, n)             open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_SPSC, CC_SNOOZE_ADAPTIVE)
 #define CLOSE(c)               cc_channel_destroy(*(c))
 #define SEND_LOCAL(c)          cc_channel_t *to = *(c);
 #define RECEIVE_LOCAL(c)       cc_channel_t *from = *(c);
@@ -287,7 +321,7 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
 #define USES             "the typed send and recv of one message, in place of the burst calls"
 #define FLAGS            (BENCH_OURS | BENCH_CAN_SLEEP | BENCH_ONE_TO_ONE)
 #define CHANNEL          cc_channel_t *
-#define OPEN(c, n)       open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_SPSC)
+#define OPEN(c, n)       open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_SPSC, CC_SNOOZE_ADAPTIVE)
 #define CLOSE(c)         cc_channel_destroy(*(c))
 #define SEND_LOCAL(c)    cc_channel_t *to = *(c);
 #define RECEIVE_LOCAL(c) cc_channel_t *from = *(c);
@@ -301,7 +335,7 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
 #define USES                   "CC_CHANNEL_TYPED send and recv (bursts: send_many, recv_many), CC_CHANNEL_MPMC"
 #define FLAGS                  (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP)
 #define CHANNEL                cc_channel_t *
-#define OPEN(c, n)             open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_MPMC)
+#define OPEN(c, n)             open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_MPMC, CC_SNOOZE_ADAPTIVE)
 #define CLOSE(c)               cc_channel_destroy(*(c))
 #define SEND_LOCAL(c)          cc_channel_t *to = *(c);
 #define RECEIVE_LOCAL(c)       cc_channel_t *from = *(c);
@@ -309,6 +343,59 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
 #define RECEIVE(c, m)          (void)TYPED(recv)(from, &(m))
 #define SEND_MANY(c, ms, n)    TYPED(send_many)(to, ms, n)
 #define RECEIVE_MANY(c, ms, n) TYPED(recv_many)(from, ms, n)
+#include "../loops/channel.h"
+
+/* The rows of cc_channel(3)'s table of snooze_iters. */
+#define SUBJECT          concede_snooze_2
+#define NAME             "concede spsc, snooze_iters 2"
+#define USES             "the typed send and recv, CC_CHANNEL_SPSC, snooze_iters 2"
+#define FLAGS            (BENCH_OURS | BENCH_CAN_SLEEP | BENCH_ONE_TO_ONE | BENCH_FIXED)
+#define CHANNEL          cc_channel_t *
+#define OPEN(c, n)       open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_SPSC, 2)
+#define CLOSE(c)         cc_channel_destroy(*(c))
+#define SEND_LOCAL(c)    cc_channel_t *to = *(c);
+#define RECEIVE_LOCAL(c) cc_channel_t *from = *(c);
+#define SEND(c, m)       (void)TYPED(send)(to, m)
+#define RECEIVE(c, m)    (void)TYPED(recv)(from, &(m))
+#include "../loops/channel.h"
+
+#define SUBJECT          concede_snooze_8
+#define NAME             "concede spsc, snooze_iters 8"
+#define USES             "the typed send and recv, CC_CHANNEL_SPSC, snooze_iters 8"
+#define FLAGS            (BENCH_OURS | BENCH_CAN_SLEEP | BENCH_ONE_TO_ONE | BENCH_FIXED)
+#define CHANNEL          cc_channel_t *
+#define OPEN(c, n)       open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_SPSC, 8)
+#define CLOSE(c)         cc_channel_destroy(*(c))
+#define SEND_LOCAL(c)    cc_channel_t *to = *(c);
+#define RECEIVE_LOCAL(c) cc_channel_t *from = *(c);
+#define SEND(c, m)       (void)TYPED(send)(to, m)
+#define RECEIVE(c, m)    (void)TYPED(recv)(from, &(m))
+#include "../loops/channel.h"
+
+#define SUBJECT          concede_snooze_64
+#define NAME             "concede spsc, snooze_iters 64"
+#define USES             "the typed send and recv, CC_CHANNEL_SPSC, snooze_iters 64"
+#define FLAGS            (BENCH_OURS | BENCH_CAN_SLEEP | BENCH_ONE_TO_ONE | BENCH_FIXED)
+#define CHANNEL          cc_channel_t *
+#define OPEN(c, n)       open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_SPSC, 64)
+#define CLOSE(c)         cc_channel_destroy(*(c))
+#define SEND_LOCAL(c)    cc_channel_t *to = *(c);
+#define RECEIVE_LOCAL(c) cc_channel_t *from = *(c);
+#define SEND(c, m)       (void)TYPED(send)(to, m)
+#define RECEIVE(c, m)    (void)TYPED(recv)(from, &(m))
+#include "../loops/channel.h"
+
+#define SUBJECT          concede_snooze_128
+#define NAME             "concede spsc, snooze_iters 128"
+#define USES             "the typed send and recv, CC_CHANNEL_SPSC, snooze_iters 128"
+#define FLAGS            (BENCH_OURS | BENCH_CAN_SLEEP | BENCH_ONE_TO_ONE | BENCH_FIXED)
+#define CHANNEL          cc_channel_t *
+#define OPEN(c, n)       open_channel(c, n, MESSAGE_SIZE, CC_CHANNEL_SPSC, 128)
+#define CLOSE(c)         cc_channel_destroy(*(c))
+#define SEND_LOCAL(c)    cc_channel_t *to = *(c);
+#define RECEIVE_LOCAL(c) cc_channel_t *from = *(c);
+#define SEND(c, m)       (void)TYPED(send)(to, m)
+#define RECEIVE(c, m)    (void)TYPED(recv)(from, &(m))
 #include "../loops/channel.h"
 
 static const bench_subject *const subjects[] = {
@@ -325,6 +412,18 @@ static const bench_subject *const subjects[] = {
     &step_8,
     &step_9,
     &step_10,
+    &snooze_0,
+    &snooze_1,
+    &snooze_2,
+    &snooze_3,
+    &snooze_4,
+    &snooze_5,
+    &snooze_6,
+    &snooze_7,
+    &snooze_8,
+    &snooze_9,
+    &snooze_10,
+    &snooze_11,
     &alone,
     &yielder,
     &busy,
@@ -338,6 +437,10 @@ static const bench_subject *const subjects[] = {
     BENCH_SIZES(concede_spsc),
     BENCH_SIZES(concede_single),
     BENCH_SIZES(concede_mpmc),
+    BENCH_SIZES(concede_snooze_2),
+    BENCH_SIZES(concede_snooze_8),
+    BENCH_SIZES(concede_snooze_64),
+    BENCH_SIZES(concede_snooze_128),
     NULL,
 };
 const bench_peer bench_peer_concede = { "concede", CC_VERSION_STRING, subjects };

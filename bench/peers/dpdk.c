@@ -1,8 +1,8 @@
 /* peers/dpdk.c: the Data Plane Development Kit.
  *
- *   channel  rte_ring in memory of our own, which needs none of the set-up that the rest of DPDK does; single and burst calls.
- *            It cannot block: full or empty, it is tried again after a pause. Its many-to-many form waits for a thread
- *            that was preempted half-way */
+ *   channel  rte_ring in memory of our own, which needs none of the set-up that the rest of DPDK does; single and burst
+ *            calls. It cannot block: full or empty, it is tried again after a pause. Its many-to-many form waits for a
+ *            thread that was preempted half-way */
 #include "../bench.h"
 #include <rte_ring.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- lock ---------------------------------------------------------------------------------------------------------- */
+/* ---- lock -------------------------------------------------------------------------------------------------------- */
 
 #define SUBJECT         pthread_mutex_default
 #define NAME            "pthread_mutex"
@@ -56,7 +56,7 @@ static void init_adaptive(pthread_mutex_t *mutex)
 #define RELEASE(l)      pthread_spin_unlock(l)
 #include "../loops/lock.h"
 
-/* ---- park ---------------------------------------------------------------------------------------------------------- */
+/* ---- park -------------------------------------------------------------------------------------------------------- */
 
 typedef struct condvar_box {
     pthread_mutex_t mutex;
@@ -117,7 +117,7 @@ static void condvar_destroy(condvar_box *box)
 #define AWAIT_FOR(b, n, ns) condvar_await_for(b, n, ns)
 #include "../loops/park.h"
 
-/* ---- channel ------------------------------------------------------------------------------------------------------- */
+/* ---- channel ----------------------------------------------------------------------------------------------------- */
 
 typedef struct condvar_queue {
     pthread_mutex_t mutex;

@@ -1,8 +1,8 @@
 /* peers/linux.c: what the Linux kernel gives.
  *
  *   park     a futex around a number: FUTEX_WAKE on every post, as nothing says whether somebody waits; FUTEX_WAIT
- *   channel  an eventfd for one message of 8 bytes in a slot beside it; a futex around one slot. Both hold one message, so
- *            they are only asked for it there and back and at intervals. */
+ *   channel  an eventfd for one message of 8 bytes in a slot beside it; a futex around one slot. Both hold one message,
+ *            so they are only asked for it there and back and at intervals. */
 #include "../bench.h"
 #include <linux/futex.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* peers/moodycamel.cpp: moodycamel's queues.
  *
- *   channel  BlockingReaderWriterCircularBuffer, its bounded one-to-one queue, whose wait_enqueue and wait_dequeue block;
- *            BlockingReaderWriterQueue, which grows instead of blocking the sender: try_enqueue, which does not allocate,
- *            is tried again after a pause when it is full;
- *            BlockingConcurrentQueue, many to many, with a token for each thread, its own advice for speed. It does not
- *            bound either, and its try_enqueue can starve a sender that owns no block, so the sender looks at size_approx,
- *            one load, and pauses while that is at the capacity. It keeps the order of one sender only. */
+ *   channel  BlockingReaderWriterCircularBuffer, its bounded one-to-one queue, whose wait_enqueue and wait_dequeue
+ *            block; BlockingReaderWriterQueue, which grows instead of blocking the sender: try_enqueue, which does not
+ *            allocate, is tried again after a pause when it is full; BlockingConcurrentQueue, many to many, with a
+ *            token for each thread, its own advice for speed. It does not bound either, and its try_enqueue can starve
+ *            a sender that owns no block, so the sender looks at size_approx, one load, and pauses while that is at the
+ *            capacity. It keeps the order of one sender only. */
 #include <concurrentqueue/blockingconcurrentqueue.h>
 #include <new>
 #include <readerwriterqueue/readerwritercircularbuffer.h>
@@ -60,7 +60,7 @@ template <class Message> struct bounded_concurrent {
 
 #define SUBJECT                concurrent
 #define NAME                   "moodycamel mpmc"
-#define USES                   "BlockingConcurrentQueue with tokens: pauses while size_approx says full, enqueue; wait_dequeue"
+#define USES                   "BlockingConcurrentQueue, tokens: pauses while size_approx says full, enqueue; wait_dequeue"
 #define FLAGS                  (BENCH_CAN_SLEEP | BENCH_NO_ORDER)
 #define CHANNEL                bounded_concurrent<MESSAGE>
 #define OPEN(c, n)             queue_open(c, n)

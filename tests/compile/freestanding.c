@@ -1,4 +1,5 @@
 /* All that there is without an OS: linked with nothing, so any reference to one fails the build. */
+#include "../../examples/backoff_lock.h"
 #include <concede/arch.h>
 #include <concede/atomic.h>
 #include <concede/backoff.h>
@@ -6,6 +7,7 @@
 #include <concede/version.h>
 
 static uint32_t word;
+static backoff_lock lock;
 
 void start(void);
 void start(void)
@@ -23,6 +25,8 @@ void start(void)
     }
     cc_backoff_ease(&backoff);
     while (!cc_load_acquire(&word) && !cc_backoff_is_completed(&snooze)) cc_backoff_snooze(&snooze);
+    backoff_lock_acquire(&lock, &rng);
+    backoff_lock_release(&lock);
     cc_fence_full();
     cc_store_release(&word, cc_backoff_step(&snooze));
     cc_backoff_reset(&snooze);

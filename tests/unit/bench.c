@@ -12,7 +12,7 @@
 #include "../../bench/workloads.c"
 #include "../../bench/engine.c"
 
-/* ---- peers whose results are known --------------------------------------------------------------------------------- */
+/* ---- peers whose results are known ------------------------------------------------------------------------------- */
 
 static void *fake_create(const bench_setting *setting)
 {
@@ -80,7 +80,7 @@ static bench_report measured(const char *names, uint32_t threads)
     return report;
 }
 
-/* ---- histogram ----------------------------------------------------------------------------------------------------- */
+/* ---- histogram --------------------------------------------------------------------------------------------------- */
 
 static bench_histogram histogram;
 
@@ -140,7 +140,7 @@ TEST(quantiles_of_a_known_distribution)
     CHECK_EQ(bench_histogram_quantile(&histogram, 1), 1000003); /* no more than the largest value */
 }
 
-/* ---- statistics ---------------------------------------------------------------------------------------------------- */
+/* ---- statistics -------------------------------------------------------------------------------------------------- */
 
 TEST(spread_is_median_and_quartiles)
 {
@@ -228,7 +228,7 @@ TEST(cpu_time_is_judged_among_those_that_carry_as_much)
     CHECK_EQ(bench_judge(&run, 0, BENCH_CPU).best, -1);
 }
 
-/* ---- the engine ---------------------------------------------------------------------------------------------------- */
+/* ---- the engine -------------------------------------------------------------------------------------------------- */
 
 TEST(engine_reports_what_the_loops_did)
 {
@@ -394,7 +394,7 @@ TEST(what_cannot_be_measured_is_said)
     bench_report_free(&report);
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 static char *json_of(const bench_report *report)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the table ----------------------------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 /* Three digits, without an exponent. */
 static const char *figure(double x)
@@ -32,7 +32,10 @@ static const char *spread_percent(const bench_spread *spread)
     static unsigned at;
     char *text = texts[at++ % 8];
     double half = spread->median != 0 ? 50 * (spread->q3 - spread->q1) / fabs(spread->median) : 0;
-    snprintf(text, sizeof *texts, "%.*f%%", half < 9.95, half);
+    if (half < 100)
+        snprintf(text, sizeof *texts, "%.*f%%", half < 9.95, half);
+    else
+        snprintf(text, sizeof *texts, "wide"); /* the rounds have so little in common that there is no one figure */
     return text;
 }
 
@@ -54,7 +57,8 @@ static const char *shortest(uint32_t ns)
 /* Whether its implementations compete; steps of a progression do not. */
 static bool ranks(const bench_run *run)
 {
-    return strcmp(run->workload, "cas.step") != 0 && strcmp(run->workload, "cas.yield") != 0;
+    return strcmp(run->workload, "cas.step") != 0 && strcmp(run->workload, "cas.snooze") != 0 &&
+           strcmp(run->workload, "cas.yield") != 0;
 }
 
 void show_run_name(const bench_run *run, char *text, size_t size)
@@ -110,9 +114,8 @@ static void describe_noise(const bench_run *run, char *text, size_t size)
 static void print_run(const bench_run *run)
 {
     char name[128];
-    const char *heads[BENCH_METRICS + 4] = { "<" },
-                                      *baseline = run->baseline >= 0 ? run->result[run->baseline].name : "";
-    char head_times[64], metric_heads[BENCH_METRICS][32];
+    const char *heads[BENCH_METRICS + 4] = { "<" };
+    char metric_heads[BENCH_METRICS][32];
     int columns = 1;
     uint32_t others[BENCH_METRICS], other_count = 0;
     show_run_name(run, name, sizeof name);
@@ -121,14 +124,15 @@ static void print_run(const bench_run *run)
     tool_wrap(stdout, 0, title);
 
     snprintf(metric_heads[0], sizeof *metric_heads, ">%s", bench_metrics[run->primary].title);
-    snprintf(head_times, sizeof head_times, ">%s is", baseline);
     heads[columns++] = metric_heads[0];
-    heads[columns++] = ">+-";
-    if (run->results > 1) heads[columns++] = head_times, heads[columns++] = ">+-";
+    heads[columns++] = "~+-";
+    bool ratios = run->results > 1 && ranks(run);
+    if (ratios) heads[columns++] = ">better by", heads[columns++] = "~+-";
     for (uint32_t m = 0; m < BENCH_METRICS; m++) {
         if (m == run->primary || run->result[0].metrics[m].count == 0) continue;
         others[other_count] = m;
-        snprintf(metric_heads[++other_count], sizeof *metric_heads, ">%s", bench_metrics[m].title);
+        bool may_go = m == BENCH_RATE || m == BENCH_P50 || m == BENCH_CPU;
+        snprintf(metric_heads[++other_count], sizeof *metric_heads, "%c%s", may_go ? '~' : '>', bench_metrics[m].title);
         heads[columns++] = metric_heads[other_count];
     }
     tool_table_t *table = tool_table(columns, heads);
@@ -138,11 +142,11 @@ static void print_run(const bench_run *run)
         tool_cell(table, "%s%s", result->name, (int32_t)i == run->winner && ranks(run) ? " *" : "");
         tool_cell(table, "%s", shown(run->primary, primary->value.median));
         tool_cell(table, "%s", spread_percent(&primary->value));
-        if (run->results > 1 && primary->has_ratio) {
+        if (ratios && primary->has_ratio) {
             bench_spread times = advantage(primary, bench_metrics[run->primary].higher);
             tool_cell(table, "%sx", figure(times.median));
             tool_cell(table, "%s", spread_percent(&times));
-        } else if (run->results > 1) {
+        } else if (ratios) {
             tool_cell(table, "%s", "");
             tool_cell(table, "%s", "");
         }
@@ -203,7 +207,8 @@ static void describe_machine(const bench_report *report, char *text, size_t size
                  figure(line.q1), figure(line.q3));
     snprintf(
         text, size,
-        "%s, %u usable CPU%s%s, %s. Time by %s, %s ns a reading, in steps of %s ns; latencies within %.1f %%.%s%s%s%s",
+        "%s, %u usable CPU%s%s, %s. The clock is %s: reading it takes %s ns, and it moves in steps of %s ns. Latencies "
+        "are exact to %.1f %%.%s%s%s%s",
         report->cpu, report->cpus, report->cpus == 1 ? "" : "s", report->hypervisor ? " of a virtual machine" : "",
         report->system, report->clock, figure(report->clock_overhead_ns), figure(report->clock_step_ns),
         100 * report->histogram_error, lines, load, neighbours, others);
@@ -225,7 +230,8 @@ static const uint32_t map_metrics[] = { BENCH_RATE, BENCH_P50, BENCH_P99, BENCH_
 static const char *const map_heads[] = { ">rate", ">p50", ">p99", ">p999", ">CPU", ">Jain" };
 enum { MAP_METRICS = sizeof map_metrics / sizeof *map_metrics };
 
-/* A row for each of ours in each setting: the rate, and how many times as good as the best peer it is in each metric. */
+/* A row for each of ours in each setting: the rate, and how many times as good as the best peer it is in each
+ * metric. */
 static void print_map(const bench_run *runs, uint32_t count)
 {
     bool lock = runs[0].family == BENCH_LOCK;
@@ -292,6 +298,10 @@ void show_table(const bench_report *report)
     char text[1024];
     describe_machine(report, text, sizeof text);
     tool_wrap(stdout, 0, text);
+    tool_wrap(
+        stdout, 0,
+        "better by: how many times as good concede is, its first form where there are several; below 1 the other one "
+        "is better. +-: half the distance between the quartiles of the rounds.");
     putchar('\n');
     for (uint32_t i = 0, n; i < report->runs; i += n) {
         for (n = 1; i + n < report->runs && strcmp(report->run[i + n].workload, report->run[i].workload) == 0;) n++;
@@ -303,7 +313,7 @@ void show_table(const bench_report *report)
     if (report->interrupted) puts("Interrupted: this is what was measured until then.");
 }
 
-/* ---- CSV ----------------------------------------------------------------------------------------------------------- */
+/* ---- CSV --------------------------------------------------------------------------------------------------------- */
 
 void show_csv(const bench_report *report)
 {
@@ -329,7 +339,7 @@ void show_csv(const bench_report *report)
     }
 }
 
-/* ---- Markdown ------------------------------------------------------------------------------------------------------ */
+/* ---- Markdown ---------------------------------------------------------------------------------------------------- */
 
 /* A run in full: every metric, its spread, the ratio. */
 static void markdown_run(const bench_run *run)
@@ -341,7 +351,7 @@ static void markdown_run(const bench_run *run)
     describe_noise(run, note, sizeof note);
     printf("### %s\n\n`concede bench %s`: %s. %u rounds of %s ms.%s%s\n\n| | %s | +- |", name, run->workload,
            run->title, run->rounds, figure(run->slice_ms), note[0] ? " " : "", note, bench_metrics[run->primary].title);
-    if (ratios) printf(" %s is | +- |", baseline);
+    if (ratios) printf(" %s better by | +- |", baseline);
     for (uint32_t m = 0; m < BENCH_METRICS; m++)
         if (m != run->primary && run->result[0].metrics[m].count) printf(" %s |", bench_metrics[m].title);
     printf(" sleeps |\n|---|---:|---:|");
@@ -509,7 +519,7 @@ void show_document(const bench_report *report)
         }
 }
 
-/* ---- what changed -------------------------------------------------------------------------------------------------- */
+/* ---- what changed ------------------------------------------------------------------------------------------------ */
 
 static double noise_of(const bench_spread *spread)
 {

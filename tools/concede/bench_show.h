@@ -14,7 +14,8 @@ void show_document(const bench_report *report);
 void show_tables(const bench_report *report);
 void show_machine(const bench_report *report);
 
-/* What moved by more than the spread of both; false: there was nothing in common. *worse is how many figures got worse. */
+/* What moved by more than the spread of both; false: there was nothing in common. *worse is how many figures got
+ * worse. */
 bool show_changes(const bench_report *before, const bench_report *after, uint32_t *worse);
 
 #endif

@@ -373,22 +373,26 @@ void tool_cell(tool_table_t *t, const char *format, ...)
 
 enum { NARROWEST_TEXT = 20 }; /* columns that the last column of a table needs to be wrapped in */
 
+/* A column whose width is LEFT_OUT is not there. */
+enum { LEFT_OUT = -2 };
 static void row_(FILE *out, int indent, int columns, const char *const *heads, char *const *cells, const int *widths)
 {
     int at = indent;
     fprintf(out, "%*s", indent, "");
     for (int c = 0; c < columns; c++, at += widths[c - 1] + 2) {
         const char *text = cells ? cells[c] : heads[c] + 1;
+        if (widths[c] == LEFT_OUT) continue;
         if (cells && c + 1 == columns && heads[c][0] == '<' && *text) {
             tool_wrap(out, at, text);
             return;
         }
-        if (heads[c][0] == '>')
+        if (heads[c][0] != '<')
             fprintf(out, "%*s", widths[c], text);
         else
             fprintf(out, "%-*s", c + 1 < columns ? widths[c] : 0, text);
         bool more = false; /* no spaces at the end of a line */
-        for (int d = c + 1; d < columns; d++) more |= (cells ? cells[d] : heads[d] + 1)[0] != 0;
+        for (int d = c + 1; d < columns; d++)
+            more |= widths[d] != LEFT_OUT && (cells ? cells[d] : heads[d] + 1)[0] != 0;
         if (!more) break;
         fputs("  ", out);
     }
@@ -408,6 +412,14 @@ void tool_table_print(tool_table_t *t, FILE *out, int indent)
             if (w > widths[c]) widths[c] = w;
         }
         total += widths[c] + 2;
+    }
+    int needed = total;
+    for (int c = 0; c < columns; c++)
+        if (t->heads[c][0] == '~') needed -= widths[c] + 2;
+    for (int c = 0; c < columns && needed <= tool_width() && total > tool_width(); c++) {
+        if (t->heads[c][0] != '~') continue;
+        total -= widths[c] + 2;
+        widths[c] = LEFT_OUT;
     }
     int last = total - widths[columns - 1]; /* where the last column begins */
     bool text_last = t->heads[columns - 1][0] == '<' && tool_width() - last >= NARROWEST_TEXT;

@@ -502,7 +502,11 @@ extern "C" fn channel_create<C: Channel<Message<N>>, const N: usize>(s: &Setting
     Box::into_raw(Box::new(Pair { there: new(), back: new() })) as *mut c_void
 }
 
-const fn channel<C: Channel<Message<N>>, const N: usize>(flags: u32, name: &'static str, uses: &'static str) -> Subject {
+const fn channel<C: Channel<Message<N>>, const N: usize>(
+    flags: u32,
+    name: &'static str,
+    uses: &'static str,
+) -> Subject {
     Subject {
         family: CHANNEL,
         flags: CAN_SLEEP | flags,
@@ -515,7 +519,8 @@ const fn channel<C: Channel<Message<N>>, const N: usize>(flags: u32, name: &'sta
 }
 
 const fn crossbeam<const N: usize>() -> Subject {
-    channel::<Crossbeam<Message<N>>, N>(0, "crossbeam bounded\0", "send() and recv() of bounded(); the loop is in Rust\0")
+    let uses = "send() and recv() of bounded(); the loop is in Rust\0";
+    channel::<Crossbeam<Message<N>>, N>(0, "crossbeam bounded\0", uses)
 }
 #[no_mangle]
 pub static rust_crossbeam_8: Subject = crossbeam::<0>();

@@ -60,7 +60,7 @@ template <class Message> struct bounded_concurrent {
 
 #define SUBJECT                concurrent
 #define NAME                   "moodycamel mpmc"
-#define USES                   "BlockingConcurrentQueue, tokens: pauses while size_approx says full, enqueue; wait_dequeue"
+#define USES                   "BlockingConcurrentQueue, tokens: pauses while it is full, enqueue; wait_dequeue"
 #define FLAGS                  (BENCH_CAN_SLEEP | BENCH_NO_ORDER)
 #define CHANNEL                bounded_concurrent<MESSAGE>
 #define OPEN(c, n)             queue_open(c, n)

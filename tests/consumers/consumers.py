@@ -240,21 +240,26 @@ def two_copies_live_in_one_program():
 
 
 @case
-def python_can_call_the_channel():
-    out = run(sys.executable, SOURCE / "examples/channel.py", lib_dir / "libconcede.so")
+def python_can_call_every_layer():
+    out = run(sys.executable, SOURCE / "examples/concede.py", lib_dir / "libconcede.so")
     need("received everything: 499500" in out, out)
 
 
-@case(each=["shared", "static"])
-def rust_can_call_the_channel(form):
-    kind = {"shared": "dylib", "static": "static"}[form]
-    out = work / ("rust " + form)
-    folder = work / ("rust lib " + form)  # with one form of the library only, so that the linker has no choice
-    folder.mkdir()
-    name = "libconcede.so" if form == "shared" else "libconcede.a"
-    shutil.copy(lib_dir / name, folder / name)
-    run(tool("rustc"), "-l", kind + "=concede", "-L", folder, "-o", out, SOURCE / "examples/channel.rs")
-    need("received everything: 499500" in run(out, env={"LD_LIBRARY_PATH": str(lib_dir)}), out)
+@case(each=["shared", "static", "sources"])
+def rust_crate_has_every_layer(form):
+    folder = work / ("rust " + form)
+    shutil.copytree(SOURCE / "examples/rust", folder / "examples/rust", ignore=shutil.ignore_patterns("target", "*.lock"))
+    env = {"LD_LIBRARY_PATH": str(lib_dir)}
+    if form == "sources":
+        shutil.copytree(tree / "src", folder / "src")
+        shutil.copytree(tree / "include", folder / "include")
+    else:  # one form of the library only, so that the linker has no choice
+        (folder / "lib").mkdir()
+        name = "libconcede.so" if form == "shared" else "libconcede.a"
+        shutil.copy(lib_dir / name, folder / "lib" / name)
+        env["CONCEDE_LIB_DIR"] = str(folder / "lib")
+    out = run(tool("cargo"), "run", "--offline", "--quiet", cwd=folder / "examples/rust", env=env)
+    need("received everything: 499500" in out, out)
 
 
 if __name__ == "__main__":

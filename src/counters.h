@@ -1,6 +1,6 @@
 /* counters.h: how lock, event and channel tell what they waited. See cc_counters() in <concede/costs.h>.
  *
- *     cc_count_wait_(CC_COUNT_LOCK_, CC_COUNT_SLEPT_, ns);     // at the end of each wait: how it ended, and time asleep
+ *     cc_count_wait_(CC_COUNT_LOCK_, CC_COUNT_SLEPT_, ns);     // at the end of each wait: how it ended, time asleep
  *     cc_count_wake_(CC_COUNT_LOCK_);                          // beside each cc_os_wake_()
  *     cc_count_wake_in_vain_(CC_COUNT_LOCK_);                  // woken, found nothing, and waits on
  *

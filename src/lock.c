@@ -1,8 +1,7 @@
 /* lock.c: the waiting half of lock.h. */
 #include <concede/lock.h>
 
-#include <concede/backoff.h>
-
+#include "backoff.h"
 #include "costs.h"
 #include "counters.h"
 #include "os.h"
@@ -122,14 +121,6 @@ static uint32_t look_(const waiter_t *w)
     return cc_load_relaxed(&w->lock->word); /* relaxed: a swap decides; reading leaves the line shared */
 }
 
-/* Each thread goes on with its own series of random numbers, which its place in memory starts. */
-static uint32_t *random_(void)
-{
-    static _Thread_local uint32_t series;
-    if (series == 0) series = (uint32_t)((uintptr_t)&series >> 4) * UINT32_C(2654435761) | 1;
-    return &series;
-}
-
 /* As long as nobody has measured what a pause takes, who may not call the system counts it as 40 ns. */
 static uint32_t pauses_in_(const waiter_t *w, uint64_t ns)
 {
@@ -155,6 +146,7 @@ static bool spin_(waiter_t *w)
     uint32_t same_section = 0; /* pauses since the last release that we know of */
     bool yields = !w->never_calls && w->deadline == CC_FOREVER;
     cc_backoff_t backoff;
+    uint32_t rng = cc_backoff_seed_();
     cc_backoff_init(&backoff, pauses_in_(w, BACKOFF_MIN_NS), pauses_in_(w, BACKOFF_MAX_NS));
     for (uint32_t seen = last;; seen = look_(w)) {
         uint32_t missed = (seen - last) / RELEASES;
@@ -168,7 +160,7 @@ static bool spin_(waiter_t *w)
             if (yields && backoff.current > backoff.min) w->has_yielded |= yield_();
             spun += backoff.current / 2 + 1; /* on average */
             same_section = 0;
-            cc_backoff_jitter(&backoff, random_());
+            cc_backoff_jitter(&backoff, &rng);
         } else {
             same_section = missed ? 0 : same_section + 1;
             if (yields && same_section > yield_after) {

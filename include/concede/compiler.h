@@ -16,8 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* CC_MAY_SHADOW_...: -Wshadow minds a parameter that has the name of a global of the user's and, in C++, a function that
- * has the name of the struct it works on. Neither can be helped from here. */
+/* CC_MAY_SHADOW_...: -Wshadow minds a parameter that has the name of a global of the user's and, in C++, a function
+ * that has the name of the struct it works on. Neither can be helped from here. */
 #if defined(__GNUC__) || defined(__clang__)
 #define CC_MAY_SHADOW_BEGIN_   _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"")
 #define CC_MAY_SHADOW_END_     _Pragma("GCC diagnostic pop")

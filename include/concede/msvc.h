@@ -2,8 +2,8 @@
  * operations, all by intrinsics, because that compiler has neither inline assembly nor the __atomic builtins. Any other
  * compiler finds nothing here; clang has both on Windows too.
  *
- * The intrinsics are declared here by themselves, so that no header of the system comes along. They know no weaker order
- * than acquire and release together, so that every operation is at least as strong as its name says. */
+ * The intrinsics are declared here by themselves, so that no header of the system comes along. They know no weaker
+ * order than acquire and release together, so that every operation is at least as strong as its name says. */
 #ifndef CONCEDE_MSVC_H
 #define CONCEDE_MSVC_H
 

@@ -1,4 +1,4 @@
-/* Every atomic operation on every type, the pause, the fence and a backoff, for the compilers of Windows. As C and C++. */
+/* Every atomic operation on every type, the pause, the fence and a backoff, for Windows. As C and as C++. */
 #include <concede/arch.h>
 #include <concede/atomic.h>
 #include <concede/backoff.h>

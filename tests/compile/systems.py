@@ -37,17 +37,18 @@ def compiles_for(system):
         need(undefined and not bad, "asks for %s" % bad)
 
 
-# Microsoft's compiler is not to be had here. clang has its intrinsics, and with __clang__ undefined the headers take it for
-# that compiler; with it defined they take clang on Windows for what it is.
-MSVC = ["%s %s as %s" % (m, l, a) for m in ("x86_64", "i686", "aarch64") for l in ("c11", "c++14", "c++20") for a in ("cl", "clang")]
+# Microsoft's compiler is not to be had here. clang has its intrinsics, and with __clang__ undefined the headers take it
+# for that compiler; with it defined they take clang on Windows for what it is.
+MSVC = ["%s %s as %s" % (machine, standard, compiler) for machine in ("x86_64", "i686", "aarch64")
+        for standard in ("c11", "c++14", "c++20") for compiler in ("cl", "clang")]
 
 
 @case(each=MSVC)
 def headers_compile_on_windows(what):
     machine, standard, _, compiler = what.split()
-    flags = ["--target=%s-pc-windows-msvc" % machine, "-x", "c++" if "++" in standard else "c", "-std=" + standard, "-O2",
-             "-ffreestanding", "-fms-extensions", "-fms-compatibility", "-Wall", "-Wextra", "-Werror", "-I", SOURCE / "include",
-             "-DCC_FREESTANDING"] + (["-U__clang__"] if compiler == "cl" else [])
+    flags = ["--target=%s-pc-windows-msvc" % machine, "-x", "c++" if "++" in standard else "c", "-std=" + standard,
+             "-O2", "-ffreestanding", "-fms-extensions", "-fms-compatibility", "-Wall", "-Wextra", "-Werror",
+             "-I", SOURCE / "include", "-DCC_FREESTANDING"] + (["-U__clang__"] if compiler == "cl" else [])
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "msvc.o"
         run(tool("clang"), *flags, "-c", SOURCE / "tests/compile/msvc.c", "-o", out)

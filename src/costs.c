@@ -27,7 +27,7 @@ static void settle_(uint32_t *cost, uint32_t value)
     cc_cas_release(cost, &unknown, value); /* [costs.ready] pairs with the loads in known_() */
 }
 
-/* ---- what was given ---- */
+/* ---- what was given --------------------------------------------------------------------------------------------- */
 
 /* Takes the costs that are not 0. Only cc_costs_set() replaces what is known: by contract nobody else is there yet. */
 static void give_(const cc_costs_t *given, bool replaces)
@@ -93,7 +93,7 @@ void cc_costs_set(const cc_costs_t *costs)
     give_(costs, true);
 }
 
-/* ---- what is measured ---- */
+/* ---- what is measured ------------------------------------------------------------------------------------------- */
 
 /* The time of one batch, in nanoseconds: the shortest of three, so that an interrupt in one of them does no harm. */
 static uint64_t shortest_(void (*batch)(void))
@@ -169,7 +169,7 @@ static uint32_t measure_yield_ns_(void)
     return at_least_1_(shortest != UINT64_MAX ? shortest : calls_ns * YIELD_IN_SYSTEM_CALLS / SYSTEM_CALLS);
 }
 
-/* ---- how many CPUs ---- */
+/* ---- how many CPUs ---------------------------------------------------------------------------------------------- */
 
 /* A program may start with all its threads on one CPU, ask, and spread them later. So the answer "one CPU" is asked for
  * again, but only now and then: asking takes 7.5 us then, and a yield 0.65 us (AMD EPYC under KVM), so that it adds a
@@ -213,7 +213,7 @@ bool cc_costs_may_spin_(void)
     return CC_LIKELY_(cc_load_relaxed(&runnable_) > 1) || may_spin_slow_(); /* relaxed: a number on its own */
 }
 
-/* ---- asking ---- */
+/* ---- asking ----------------------------------------------------------------------------------------------------- */
 
 /* One cost: as it is known, else measured. Of several that measure at the same time all believe the first. */
 static uint32_t known_(uint32_t *cost, uint32_t (*measure)(void))

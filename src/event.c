@@ -7,89 +7,82 @@
 #include "os.h"
 #include "snooze.h"
 
-uint32_t cc_fence_mode_ = CC_FENCE_UNKNOWN_;
+/* ---- Listening, sleeping, notifying ----------------------------------------------------------------------------- */
 
-/* The system took membarrier away after it had granted it (a seccomp filter set late). From now on both sides use full
- * fences, but a notifier may be between its write and its look this very moment, having relied on us. Its write leaves the
- * store buffer in nanoseconds; a millisecond is certain enough. Every sleeper waits it out until one has done so. */
-static CC_COLD_ void fence_lost_(void)
+/* Adds this thread to those that listen, and takes `leaves` off the word in the same step; the word before. */
+static uint32_t announce_(cc_event_t *event, uint32_t leaves)
 {
-    uint32_t nobody = 0, lost = CC_FENCE_LOST_;
-    cc_store_relaxed(&cc_fence_mode_, CC_FENCE_LOST_); /* relaxed, all of them: any answer is safe for whoever reads it */
-    uint64_t deadline = cc_deadline_in(1000000);
-    while (cc_os_now_() < deadline) cc_os_wait_(&nobody, 0, deadline);
-    cc_cas_relaxed(&cc_fence_mode_, &lost, CC_FENCE_SYMMETRIC_);
-}
-
-void cc_fence_heavy_(void)
-{
-    uint32_t mode = cc_load_relaxed(&cc_fence_mode_); /* relaxed: it only chooses between ways that are all right */
-    if (CC_UNLIKELY_(mode == CC_FENCE_UNKNOWN_)) {
-        uint32_t found = cc_os_membarrier_register_() ? CC_FENCE_ASYMMETRIC_ : CC_FENCE_SYMMETRIC_;
-        /* The first answer stands: one thread may be refused what another was granted. */
-        if (cc_cas_relaxed(&cc_fence_mode_, &mode, found)) mode = found; /* relaxed: a system call went before it */
+    uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: the swap decides */
+    for (;;) {
+        if ((seen & CC_EVENT_LISTENING_) + (seen & CC_EVENT_CLAIMS_) / CC_EVENT_CLAIM_ >= CC_EVENT_LISTENING_) {
+            cc_os_yield_(); /* as many as fit the word: wait until there is room */
+            seen = cc_load_relaxed(&event->waiters);
+        } else if (cc_cas_weak_acquire(&event->waiters, &seen, seen + 1 - leaves)) { /* [event.trusted] with slept_() */
+            return seen;
+        }
     }
-    if (mode == CC_FENCE_ASYMMETRIC_ && cc_os_membarrier_()) return;
-    if (mode == CC_FENCE_ASYMMETRIC_ || mode == CC_FENCE_LOST_) fence_lost_();
-    cc_fence_full(); /* [event.announce] pairs with cc_fence_light_() */
 }
 
 /* The key is read before the announcement: a notifier that claims this thread adds to the epoch after it saw the
  * announcement, so the key is older than that, and wait returns. Read after it, the key could hold the very notify that
  * claimed us, and we would sleep on with nobody counting us. */
-uint32_t cc_event_listen(cc_event_t *event)
+static uint32_t listen_(cc_event_t *event, uint32_t leaves)
 {
     uint32_t key = cc_load_acquire(&event->epoch); /* [event.epoch] pairs with the add in cc_event_notify_slow_() */
-    uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: the swap decides */
-    for (;;) {
-        if ((seen & CC_EVENT_LISTENING_) + (seen & CC_EVENT_CLAIMS_) / CC_EVENT_CLAIM_ >= CC_EVENT_LISTENING_) {
-            cc_os_yield_(); /* as many as fit the word */
-            seen = cc_load_relaxed(&event->waiters);
-        } else if (cc_cas_weak_acquire(&event->waiters, &seen, seen + 1)) { /* [event.trusted] pairs with the or in slept_() */
-            break;
-        }
-    }
-    if (seen & CC_EVENT_TRUSTED_)
+    if (announce_(event, leaves) & CC_EVENT_TRUSTED_)
         cc_fence_full(); /* [event.announce] pairs with the fence in cc_event_notify_slow_() */
     else
         cc_fence_heavy_(); /* [event.announce] pairs with cc_fence_light_() */
     return key;
 }
 
-/* A thread that stops listening after a notifier made its claim sees what that notifier wrote. It may have used up the wake-up,
- * and the system brings no order with one: the epoch and the claims may still read as before. This swap cannot, because it
- * reads the newest value. So whoever looks at the condition next finds it hold, or knows that another thread has used it up. */
-void cc_event_cancel(cc_event_t *event)
+uint32_t cc_event_listen(cc_event_t *event)
 {
-    uint32_t seen = cc_load_relaxed(&event->waiters), rest; /* relaxed: the swap decides */
-    do rest = (seen & CC_EVENT_CLAIMS_) ? seen - CC_EVENT_CLAIM_ : seen - 1;
-    while (!cc_cas_weak_acquire(&event->waiters, &seen, rest)); /* [event.claim] pairs with the claim in notify */
+    return listen_(event, 0);
 }
 
-/* After so many sleeps the next notifier is likely to find somebody, too, and a fence of its own costs it little beside the
- * wake-up. After so many notifies that found nobody, with no sleep between them, their fences have cost about half of the one
- * that all threads pass (measured on AMD Zen 3: 4 ns each against 0.4 us, and more for those whom it interrupts). */
+/* A thread that stops listening after a notifier made its claim sees what that notifier wrote. It may have used up the
+ * wake-up, and the system brings no order with one: the epoch and the claims may still read as before. This swap
+ * cannot, because it reads the newest value. So whoever looks at the condition next finds it hold, or knows that
+ * another thread has used it up. The fence does the same for those who woke nobody because they still saw us, which
+ * happens with relayed events. */
+void cc_event_cancel(cc_event_t *event)
+{
+    uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: the swap decides */
+    uint32_t rest;
+    do rest = (seen & CC_EVENT_CLAIMS_) ? seen - CC_EVENT_CLAIM_ : seen - 1;
+    while (!cc_cas_weak_acquire(&event->waiters, &seen, rest)); /* [event.claim] pairs with the claim in notify */
+    cc_fence_full(); /* [event.relay] pairs with the fence in cc_event_notify_slow_() */
+}
+
+/* After so many sleeps the next notifier is likely to find somebody, too, and a fence of its own costs it little beside
+ * the wake-up. After so many notifies that found nobody, with no sleep between them, their fences have cost about half
+ * of the one that all threads pass (measured on AMD Zen 3: 4 ns each against 0.4 us, and more for those whom it
+ * interrupts). */
 #if !defined(CC_EVENT_SLEEPS)
 #define CC_EVENT_SLEEPS 4
 #define CC_EVENT_IDLE   64
 #endif
 
-/* First every notifier must know that it has to fence, and only then may a sleeper rely on it: hence two bits, and between
- * them the fence that all threads pass. A notifier that did not see FENCED before it has its write out by then, and the
- * release passes that on to whoever finds TRUSTED. */
+/* First every notifier must know that it has to fence, and only then may a sleeper rely on it: hence two bits, and
+ * between them the fence that all threads pass. A notifier that did not see FENCED before it has its write out by then,
+ * and the release passes that on to whoever finds TRUSTED. */
 static void slept_(cc_event_t *event)
 {
     uint32_t sleeps = cc_load_relaxed(&event->sleeps) + 1; /* relaxed, all: a guess */
     bool fenced = (cc_load_relaxed(&event->waiters) & CC_EVENT_FENCED_) != 0;
     cc_store_relaxed(&event->sleeps, fenced || sleeps >= CC_EVENT_SLEEPS ? CC_EVENT_IDLE : sleeps);
     if (fenced || sleeps < CC_EVENT_SLEEPS) return;
-    if (cc_fetch_or_relaxed(&event->waiters, CC_EVENT_FENCED_) & CC_EVENT_FENCED_) return; /* relaxed: the fence orders it */
+    /* relaxed: the fence orders it */
+    if (cc_fetch_or_relaxed(&event->waiters, CC_EVENT_FENCED_) & CC_EVENT_FENCED_) return;
     cc_fence_heavy_(); /* [event.trusted] pairs with cc_fence_light_() */
-    (void)cc_fetch_or_release(&event->waiters, CC_EVENT_TRUSTED_); /* [event.trusted] pairs with the swap in cc_event_listen() */
+    /* [event.trusted] pairs with the swap in announce_() */
+    (void)cc_fetch_or_release(&event->waiters, CC_EVENT_TRUSTED_);
 }
 
-/* One sleep and no loop. There are systems on which a sleep that ends with a signal or at its deadline may have used up a
- * wake-up (OpenBSD; Windows as Wine has it). A thread that slept on would keep that wake-up, and a claim, from the others. */
+/* One sleep and no loop. There are systems on which a sleep that ends with a signal or at its deadline may have used up
+ * a wake-up (OpenBSD; Windows as Wine has it). A thread that slept on would keep that wake-up, and a claim, from the
+ * others. */
 bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline)
 {
     int woken = EAGAIN;
@@ -98,132 +91,249 @@ bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline)
     bool expired = woken == ETIMEDOUT && cc_os_now_() >= deadline;
     bool notified = cc_load_acquire(&event->epoch) != key; /* [event.epoch] the last look, after the deadline */
     if (notified && woken == 0) {
-        cc_costs_woken_((uint32_t)((uint32_t)cc_os_now_() - cc_load_relaxed(&event->woken_at))); /* relaxed: a statistic */
+        uint32_t woken_at = cc_load_relaxed(&event->woken_at); /* relaxed: a statistic */
+        cc_costs_woken_((uint32_t)((uint32_t)cc_os_now_() - woken_at));
         slept_(event);
     }
     cc_event_cancel(event);
     return notified || !expired;
 }
 
-void cc_event_notify_slow_(cc_event_t *event, bool all)
+/* A relayed event's notifier leaves it to a thread that is on its way: but one that was woken and has not run for twice
+ * what a wake-up takes has no CPU, and another is woken beside it. The clock is read by the first notifier that leaves
+ * it to the woken one, by the second, the fourth, the eighth: in a stream that costs nothing. */
+static bool is_relayed_(cc_event_t *event, uint32_t seen)
 {
-    cc_fence_full(); /* [event.announce] pairs with the full fence in cc_event_listen() */
-    uint32_t idle, seen = cc_load_relaxed(&event->waiters); /* relaxed: the fence orders it, the swaps decide */
-    for (;;) {
-        uint32_t listening = seen & CC_EVENT_LISTENING_, claim = all ? listening : 1;
-        if (listening > 0) {
-            /* relaxed: the fence before it releases what a thread that takes up the claim is to see, [event.claim] */
-            if (cc_cas_weak_relaxed(&event->waiters, &seen, seen - claim + claim * CC_EVENT_CLAIM_)) break;
-        } else if (seen != (CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_)) {
-            return; /* nobody, or another notifier claimed them after our write */
-        } else if ((idle = cc_load_relaxed(&event->sleeps)) > 1) { /* relaxed, both: a guess */
-            cc_store_relaxed(&event->sleeps, idle - 1);
-            return; /* nobody right now */
-        } else if (cc_cas_relaxed(&event->waiters, &seen, 0)) { /* relaxed: who listens next finds it in this very word */
-            cc_store_relaxed(&event->sleeps, 0); /* relaxed: a guess */
-            return; /* nobody sleeps here any more: back to the light fence */
-        }
-    }
-    cc_store_relaxed(&event->woken_at, (uint32_t)cc_os_now_()); /* relaxed: a statistic */
-    cc_fetch_add_release(&event->epoch, 1); /* [event.epoch] pairs with the loads in listen and wait */
-    cc_os_wake_(&event->epoch, all ? CC_OS_ALL : 1);
+    if (seen & CC_EVENT_LOOKOUT_) return true;
+    if (!(seen & CC_EVENT_CLAIMS_)) return false;
+    uint32_t left_to_it = cc_load_relaxed(&event->left_to_it) + 1; /* relaxed, both: a guess */
+    cc_store_relaxed(&event->left_to_it, left_to_it);
+    if ((left_to_it & (left_to_it - 1)) != 0) return true;
+    uint32_t ago = (uint32_t)cc_os_now_() - cc_load_relaxed(&event->woken_at); /* relaxed, both: guesses */
+    return ago < 2 * (uint64_t)cc_costs_wake_ns_();
 }
 
-/* What CC_EVENT_AWAIT does before it sleeps while its event has not learned yet: as CC_SNOOZE_INIT with a pause of 32 ns (AMD
- * Zen 4), 127 pauses and 4 yields, the first as a time. */
-#if !defined(CC_EVENT_SPIN_NS)
-#define CC_EVENT_SPIN_NS 4000
-#endif
-#if !defined(CC_EVENT_YIELDS)
-#define CC_EVENT_YIELDS 4
+void cc_event_notify_slow_(cc_event_t *event, uint32_t whom)
+{
+    /* [event.announce] pairs with listen_(), [event.relay] with cc_event_cancel() and the lookout's end */
+    cc_fence_full();
+    uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: the fence orders it, the swaps decide */
+    for (;;) {
+        uint32_t listening = seen & CC_EVENT_LISTENING_;
+        uint32_t claimed = whom == CC_NOTIFY_ALL_ ? listening : 1;
+        if (listening > 0) {
+            if (whom == CC_NOTIFY_RELAY_ && is_relayed_(event, seen)) return;
+            /* relaxed: the fence before it releases what a thread that takes up the claim is to see, [event.claim] */
+            if (cc_cas_weak_relaxed(&event->waiters, &seen, seen - claimed + claimed * CC_EVENT_CLAIM_)) break;
+        } else if (seen != (CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_)) {
+            return; /* nobody, or another notifier claimed them after our write */
+        } else {
+            uint32_t idle = cc_load_relaxed(&event->sleeps); /* relaxed, all: a guess */
+            if (idle > 1) {
+                cc_store_relaxed(&event->sleeps, idle - 1);
+                return; /* nobody right now */
+            }
+            if (cc_cas_relaxed(&event->waiters, &seen, 0)) { /* relaxed: who listens next finds it in this very word */
+                cc_store_relaxed(&event->sleeps, 0);
+                return; /* nobody sleeps here any more: back to the light fence */
+            }
+        }
+    }
+    cc_store_relaxed(&event->woken_at, (uint32_t)cc_os_now_()); /* relaxed, both: statistics */
+    cc_store_relaxed(&event->left_to_it, 0);
+    cc_fetch_add_release(&event->epoch,
+                         1); /* [event.epoch] pairs with the loads in listen_() and cc_event_wait_until() */
+    cc_os_wake_(&event->epoch, whom == CC_NOTIFY_ALL_ ? CC_OS_ALL : 1);
+}
+
+/* ---- The three phases of a wait --------------------------------------------------------------------------------- */
+
+/* phase        the condition was just looked at, and ...             next
+ * START        nothing was done yet                                  SNOOZING, or over: the deadline was past
+ * SNOOZING     the pauses of this round are used up                  another round, a yield, LISTENING, or ENDED
+ * LISTENING    it was announced before that look                     sleep, then SLEPT or EXPIRED
+ * SLEPT        it was woken                                          LISTENING
+ * ENDED        the deadline passed while it snoozed                  over
+ * EXPIRED      the deadline passed while it slept                    over */
+enum { START, SNOOZING, LISTENING, SLEPT, ENDED, EXPIRED };
+
+/* Spinning goes in rounds of this length. After each one the wait looks at the clock, to find out whether it lost its
+ * CPU meanwhile: 25 ns in a round (`concede info` on AMD Zen 3). */
+#if !defined(CC_EVENT_ROUND_NS)
+#define CC_EVENT_ROUND_NS 2000
 #endif
 
-/* The event's word: 0, or 1 + yields + 8 * pauses. */
-static cc_snooze_t snooze_(const cc_event_t *event)
+/* The event's word is 0 while it has not learned, else 1 + yields + 8 * pauses. */
+static cc_snooze_t learned_(const cc_event_t *event)
 {
     uint32_t word = cc_load_relaxed(&event->snooze); /* relaxed: a guess */
     cc_snooze_t snooze = { (word - 1) / 8, (word - 1) % 8 };
-    if (word == 0) snooze.pauses = cc_backoff_pauses_(CC_EVENT_SPIN_NS), snooze.yields = CC_EVENT_YIELDS;
-    return snooze;
+    return word == 0 ? cc_snooze_start_() : snooze;
 }
 
-/* Notifiers read that line: so it is written only if there is something new. */
-static void learn_snooze_(cc_event_t *event, cc_ending_t ending, uint32_t most)
+static void learn_(cc_event_await_t *await, cc_ending_t ending)
 {
-    cc_snooze_t learned = cc_snooze_learned_(snooze_(event), ending, most < UINT32_MAX / 8 ? most : UINT32_MAX / 8 - 1);
+    cc_event_t *event = await->event;
+    if (!await->teaches) return;
+    uint32_t spin_limit = await->spin_limit < UINT32_MAX / 8 ? await->spin_limit : UINT32_MAX / 8 - 1;
+    cc_snooze_t learned = cc_snooze_learned_(learned_(event), ending, spin_limit);
     uint32_t word = 1 + learned.yields + 8 * learned.pauses;
     if (cc_load_relaxed(&event->snooze) != word) cc_store_relaxed(&event->snooze, word); /* relaxed, both: a guess */
 }
 
-/* phase        the condition was just looked at, and ...             next
- * START        nothing was done yet                                  SNOOZING, or over by a past deadline
- * SNOOZING     the pauses are used up                                yield and stay, LISTENING, or ENDED
- * LISTENING    it was announced before that look                     sleep, then SLEPT or EXPIRED
- * SLEPT        it was woken                                          LISTENING
- * ENDED        the deadline passed while snoozing                    over
- * EXPIRED      the deadline passed in the sleep                      over */
-enum { START, SNOOZING, LISTENING, SLEPT, ENDED, EXPIRED };
-
-bool cc_event_await_slow_(cc_event_await_t *await)
+/* n snoozes, as cc_backoff_snooze() counts them: 1, 2, 4 ... 64 pauses, and yields after that. */
+static cc_snooze_t fixed_(uint32_t snooze_iters)
 {
-    uint64_t now;
-    switch (await->phase) {
-    case START: {
-        cc_snooze_t snooze = snooze_(await->event);
-        if (!cc_costs_may_spin_()) snooze.pauses = 0;
-        if (await->deadline != CC_FOREVER) {
-            now = cc_os_now_();
-            if (now >= await->deadline) return false;
-            uint32_t left = cc_backoff_pauses_(await->deadline - now);
-            snooze.pauses = snooze.pauses < left ? snooze.pauses : left;
-        }
-        await->phase = SNOOZING;
-        await->most = cc_snooze_most_();
-        await->pauses = await->all_pauses = snooze.pauses;
-        await->yields = await->all_yields = snooze.yields;
-        return true;
+    enum { SPINS = 7 };
+    uint32_t spins = snooze_iters < SPINS ? snooze_iters : SPINS;
+    cc_snooze_t snooze = { (UINT32_C(1) << spins) - 1, snooze_iters - spins };
+    return snooze;
+}
+
+/* What this wait does before it sleeps: what the event has learned or the caller has fixed, as far as there is a second
+ * CPU, time until the deadline, and calm. */
+static cc_snooze_t plan_(const cc_event_await_t *await, uint64_t left_ns)
+{
+    cc_snooze_t none = { 0, 0 };
+    if (await->snooze_iters == CC_AWAIT_NO_SNOOZE_) return none;
+    cc_snooze_t snooze = await->snooze_iters != 0 ? fixed_(await->snooze_iters) : learned_(await->event);
+    cc_calm_t calm = cc_snooze_calm_();
+    if (calm == CC_BUSY_) return none;
+    if (!cc_costs_may_spin_()) snooze.pauses = 0;
+    if (await->deadline != CC_FOREVER) {
+        uint32_t left = cc_backoff_pauses_(left_ns);
+        snooze.pauses = snooze.pauses < left ? snooze.pauses : left;
     }
-    case SNOOZING:
-        now = cc_os_now_();
-        await->since = (uint32_t)now;
-        if (now >= await->deadline) return await->phase = ENDED, true;
-        if (await->yields > 0) {
-            await->yields--;
-            cc_os_yield_();
-            if (await->deadline != CC_FOREVER && cc_os_now_() >= await->deadline) await->phase = ENDED;
-            return true;
-        }
-        /* fall through */
-    case SLEPT:
-        await->key = cc_event_listen(await->event);
-        await->phase = LISTENING;
-        return true;
-    case LISTENING:
-        await->phase = cc_event_wait_until(await->event, await->key, await->deadline) ? SLEPT : EXPIRED;
-        return true;
-    default:
-        return false;
+    if (await->deadline != CC_FOREVER || calm == CC_ON_TRIAL_) snooze.yields = 0;
+    return snooze;
+}
+
+/* Of the threads that wait for a relayed event one spins on behalf of all while others sleep: it becomes the lookout.
+ * If there is one already, a further thread does not spin. */
+static void look_out_(cc_event_await_t *await)
+{
+    if (!await->relayed || await->lookout) return;
+    uint32_t seen =
+        cc_load_relaxed(&await->event->waiters); /* relaxed, both: a notifier that does not know of it wakes */
+    if (!(seen & CC_EVENT_LISTENING_)) return;
+    if (!(seen & CC_EVENT_LOOKOUT_) && await->pauses_left > 0 &&
+        cc_cas_relaxed(&await->event->waiters, &seen, seen | CC_EVENT_LOOKOUT_)) {
+        await->lookout = await->announced = true;
+    } else if (seen & CC_EVENT_LOOKOUT_) {
+        await->pauses_left = 0;
+        await->teaches = false;
     }
 }
 
-void cc_event_await_end_(cc_event_await_t *await)
+/* Phase 1: the next round of pauses. */
+static void spin_a_round_(cc_event_await_t *await)
 {
-    cc_snooze_t snooze = { await->all_pauses, await->all_yields };
+    uint32_t round = cc_backoff_pauses_(CC_EVENT_ROUND_NS);
+    await->pauses = await->pauses_left < round ? await->pauses_left : round;
+    await->pauses_left -= await->pauses;
+}
+
+/* Phase 1, after its first round: whether this thread lost its CPU in the round that is over. */
+static bool lost_cpu_(cc_event_await_t *await, uint64_t now)
+{
+    uint64_t began = await->round_began;
+    await->round_began = now;
+    return began != 0 && cc_snooze_lost_cpu_(now - began, CC_EVENT_ROUND_NS, now);
+}
+
+bool cc_event_await_slow_(cc_event_await_t *await)
+{
     cc_event_t *event = await->event;
-    uint32_t woken_at;
+    uint64_t now = 0;
+    switch (await->phase) {
+    case START:
+        if (await->deadline != CC_FOREVER) {
+            now = cc_os_now_();
+            if (now >= await->deadline) return false;
+        }
+        await->phase = SNOOZING;
+        await->teaches = await->snooze_iters == 0;
+        await->spin_limit = cc_snooze_spin_limit_();
+        cc_snooze_t plan = plan_(await, await->deadline - now);
+        await->pauses_planned = await->pauses_left = plan.pauses;
+        await->yields_planned = await->yields_left = plan.yields;
+        look_out_(await);
+        if (await->pauses_left == 0) break;
+        spin_a_round_(await);
+        return true;
+    case SNOOZING:
+        look_out_(await);
+        if (await->pauses_left == 0) break;
+        if (lost_cpu_(await, cc_os_now_())) {
+            await->lost_cpu = true;
+            await->pauses_left = await->yields_left = 0;
+            return true;
+        }
+        spin_a_round_(await);
+        return true;
+    case LISTENING:
+        /* Phase 3: sleep. */
+        await->phase = cc_event_wait_until(event, await->key, await->deadline) ? SLEPT : EXPIRED;
+        return true;
+    case SLEPT: break;
+    default: return false;
+    }
+
+    if (await->phase == SNOOZING) {
+        now = cc_os_now_();
+        await->since = (uint32_t)now;
+        if (now >= await->deadline) {
+            await->phase = ENDED;
+            return true;
+        }
+        if (await->yields_left > 0) {
+            await->yields_left--;
+            await->yielded = true;
+            await->ending = cc_snooze_yield_(&now);
+            await->since = (uint32_t)now;
+            if (await->ending == CC_SLEPT_LONG_) await->yields_left = 0;
+            return true;
+        }
+    }
+    /* Phase 2: announce, and let the caller look again. */
+    await->key = listen_(event, await->lookout ? CC_EVENT_LOOKOUT_ : 0);
+    await->lookout = false;
+    await->announced = true;
+    await->phase = LISTENING;
+    return true;
+}
+
+void cc_event_await_end_slow_(cc_event_await_t *await)
+{
+
+    cc_event_t *event = await->event;
+    cc_snooze_t planned = { await->pauses_planned, await->yields_planned };
+    if (await->lookout) {
+        (void)cc_fetch_and_relaxed(&event->waiters, ~CC_EVENT_LOOKOUT_); /* relaxed: the fence orders what follows */
+        cc_fence_full(); /* [event.relay] pairs with the fence in cc_event_notify_slow_() */
+    }
     switch (await->phase) {
     case SNOOZING:
-        if (await->yields < snooze.yields)
-            learn_snooze_(event, cc_snooze_yielded_((uint32_t)((uint32_t)cc_os_now_() - await->since)), await->most);
-        else if (await->pauses < snooze.pauses && snooze.pauses < await->most) /* else there is nothing to learn */
-            learn_snooze_(event, CC_SPUN_, await->most);
+        if (await->lost_cpu)
+            learn_(await, CC_SLEPT_LONG_);
+        else if (await->yielded)
+            learn_(await, (cc_ending_t)await->ending);
+        else if (await->pauses_planned > 0 &&
+                 await->pauses_planned < await->spin_limit) /* else there is nothing to learn */
+            learn_(await, CC_SPUN_);
         break;
     case LISTENING: cc_event_cancel(event); break;
-    case SLEPT:
-        woken_at = cc_load_relaxed(&event->woken_at); /* relaxed: a guess */
-        learn_snooze_(event, cc_snooze_slept_(snooze, await->since, woken_at), await->most);
+    case SLEPT: {
+        uint32_t woken_at = cc_load_relaxed(&event->woken_at); /* relaxed: a guess */
+        learn_(await, await->lost_cpu ? CC_SLEPT_LONG_ : cc_snooze_slept_(planned, await->since, woken_at));
         break;
-    case EXPIRED: learn_snooze_(event, CC_SLEPT_LONG_, await->most); break;
+    }
+    case EXPIRED: learn_(await, CC_SLEPT_LONG_); break;
     default: break;
     }
+}
+
+bool cc_event_await(cc_event_t *event, bool (*condition)(void *), void *argument, uint64_t deadline)
+{
+    return CC_EVENT_AWAIT_UNTIL(event, condition(argument), deadline);
 }

@@ -46,7 +46,7 @@ enum { HELD = CC_LOCK_HELD_, PARKED = 1 << 1, OWED = 1 << 3, ALL_OWED = 31 * OWE
 #endif
 enum { BACKOFF_MIN_NS = 1000, BACKOFF_MAX_NS = 8000, YIELD_AFTER_NS = 4000, LONG_YIELD_NS = 1000000 };
 
-/* ---- Yields: whether they pay at the moment, for the whole process ---- */
+/* ---- Yields: whether they pay at the moment, for the whole process ---------------------------------------------- */
 
 /* After LONG_IN_A_ROW long ones nobody yields for NO_YIELDS_MS. Times here are in units of 2^20 ns, about a millisecond. */
 enum { LONG_IN_A_ROW = 2, NO_YIELDS_MS = 64 };
@@ -81,7 +81,7 @@ static bool yield_(void)
     return true;
 }
 
-/* ---- One who waits ---- */
+/* ---- One who waits ---------------------------------------------------------------------------------------------- */
 
 typedef struct waiter {
     cc_lock_t *lock;
@@ -217,7 +217,7 @@ static bool sleep_for_it_(waiter_t *w)
     }
 }
 
-/* ---- What lock.h calls ---- */
+/* ---- What lock.h calls ------------------------------------------------------------------------------------------ */
 
 bool cc_lock_try_acquire_slow_(cc_lock_t *lock)
 {

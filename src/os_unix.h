@@ -39,6 +39,13 @@ uint64_t cc_os_now_(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
+uint64_t cc_os_cpu_time_(void)
+{
+    struct timespec used;
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) != 0) return 0;
+    return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
+}
+
 bool cc_os_membarrier_register_(void)
 {
     return CC_OS_MEMBARRIER_REGISTER_();

@@ -10,8 +10,8 @@
  *                                                  cc_event_notify_one(&changed);
  *
  * CC_EVENT_AWAIT goes through three phases: it tries the condition; it snoozes, looking after every pause; it announces
- * itself, looks once more, and sleeps. An event learns how long to snooze: longer while that pays, up to what sleeping and
- * waking would cost; shorter while waits end in sleep, down to sleeping at once. By hand the last phase is:
+ * itself, looks once more, and sleeps. An event learns how long to snooze: longer while that pays, up to what sleeping
+ * and waking would cost; shorter while waits end in sleep, down to sleeping at once. By hand the last phase is:
  *
  *     for (;;) {
  *         uint32_t key = cc_event_listen(&changed);            // announce
@@ -20,95 +20,84 @@
  *         if (condition) break;
  *     }
  *
- * The condition is made of atomic objects, loaded with acquire where data hangs on it.
- * Every listen is ended by exactly one wait or cancel, and the condition is looked at between the two. A wait may return
- * for no reason. Any number of threads up to 32,767 may listen at once, and further ones yield until there is room; any
- * thread may notify at any time. If the waiters' conditions differ, use notify_all: notify_one wakes any one of them.
- * The event must outlive every call on it, notify included.
+ * The condition is made of atomic objects, loaded with acquire where data hangs on it. Every listen is ended by exactly
+ * one wait or cancel, and the condition is looked at between the two. A wait may return for no reason. Any number of
+ * threads up to 16,383 may listen at once, and further ones yield until there is room; any thread may notify at any
+ * time. If the waiters' conditions differ, use notify_all: notify_one wakes any one of them. The event must outlive
+ * every call on it, notify included.
  *
  * The race: the waiter announces itself and then reads the condition; the notifier writes the condition and then reads
- * whether anybody is there. Each must not read before its write is visible, or both miss each other and the waiter sleeps
- * for ever. A full fence on both sides closes it. Where the system can make every thread pass a fence (membarrier on
- * Linux), the sleeper does that, and the notifier pays only a compiler barrier. doc/memory-model.md, [event.announce].
+ * whether anybody is there. fence.h closes it: the notifier pays only a compiler barrier where the system allows for
+ * that. doc/memory-model.md, [event.announce].
  *
- * After fork() the child's event still counts the threads that were listening; that costs it system calls, no wake-up. */
+ * After fork() the child's event still counts the threads that were listening; that costs it system calls, no wake-up.
+ */
 #ifndef CONCEDE_EVENT_H
 #define CONCEDE_EVENT_H
 
-#include <concede/atomic.h>
 #include <concede/deadline.h>
+#include <concede/fence.h>
 #include <concede/pause.h>
 
 CC_BEGIN_DECLS
 
 /* word       bits    what it says                                   who moves it
  * epoch      0..31   how often somebody was notified; slept on      + 1: a notifier that claimed waiters
- * waiters    0..14   threads that listen and nobody has claimed     + 1: listen; - n: a notifier claims n of them
- *           16..30   claims not taken up yet                        + n: the same notifier; - 1: a thread that stops
- *                                                                   listening and finds a claim (else bits 0..14 - 1)
- *               15   FENCED: notifiers take a full fence            set: a thread that slept as often before it
- *               31   TRUSTED: and all of them know it               set: the same, once all do
+ * waiters    0..13   threads that listen and nobody has claimed     + 1: listen; - n: a notifier claims n of them
+ *           16..29   claims not taken up yet                        + n: the same notifier; - 1: a thread that stops
+ *                                                                   listening and finds a claim (else bits 0..13 - 1)
+ *               14   FENCED: notifiers take a full fence            set: a thread that slept, after as many as it takes
+ *               15   TRUSTED: and all of them know it               set: the same, once all do
  *                                                                   both cleared: the last of many notifiers in a row
  *                                                                   that found nobody
+ *               30   LOOKOUT: a thread spins on behalf of those     set: a thread that spins, while others listen;
+ *                    that listen (relayed events only)              cleared: the same, as it ends its wait or listens
  * woken_at   0..31   cc_now_ns() of the last notify that woke       a notifier that claimed
  * sleeps     0..31   before FENCED: how often somebody slept;       whoever slept
  *                    after: how many more may find nobody           whoever slept; a notifier that found nobody
- * snooze     0..31   how long CC_EVENT_AWAIT snoozes; 0: has not    CC_EVENT_AWAIT, when it has learned
- *                    learned yet
+ * snooze     0..31   what a wait does before it sleeps; 0: it has   whoever waited, if there is something new, because
+ *                    not learned yet                                notifiers read this line
+ * left_to_it 0..31   relayed events: notifiers that left it to      those notifiers; 0: one that wakes
+ *                    the one who was woken
  *
- * The claims keep a second notifier from waking again whom the first has woken and who has not run yet. FENCED is for an
- * event whose waiters mostly sleep: then the sleeper need not make all threads pass a fence, which interrupts them, because
- * the few notifiers take one each. */
+ * The claims keep a second notifier from waking again whom the first has woken and who has not run yet. FENCED is for
+ * an event whose waiters mostly sleep: then the sleeper need not make all threads pass a fence, which interrupts them,
+ * because the few notifiers take one each. */
 typedef struct cc_event {
     uint32_t epoch;
     uint32_t waiters;
     uint32_t woken_at;
     uint32_t sleeps;
     uint32_t snooze;
+    uint32_t left_to_it;
 } cc_event_t;
 
-#define CC_EVENT_INIT { 0, 0, 0, 0, 0 }
+/* clang-format off */
+#define CC_EVENT_INIT { 0, 0, 0, 0, 0, 0 }
+/* clang-format on */
 
-#define CC_EVENT_LISTENING_ UINT32_C(0x00007fff)
-#define CC_EVENT_FENCED_    UINT32_C(0x00008000)
+#define CC_EVENT_LISTENING_ UINT32_C(0x00003fff)
+#define CC_EVENT_FENCED_    UINT32_C(0x00004000)
+#define CC_EVENT_TRUSTED_   UINT32_C(0x00008000)
 #define CC_EVENT_CLAIM_     UINT32_C(0x00010000)
-#define CC_EVENT_CLAIMS_    UINT32_C(0x7fff0000)
-#define CC_EVENT_TRUSTED_   UINT32_C(0x80000000)
+#define CC_EVENT_CLAIMS_    UINT32_C(0x3fff0000)
+#define CC_EVENT_LOOKOUT_   UINT32_C(0x40000000)
 
-CC_STATIC_ASSERT_(sizeof(cc_event_t) == 20, "five words");
+CC_STATIC_ASSERT_(sizeof(cc_event_t) == 24, "six words");
 
-/* How the two fences divide the work.
- *   UNKNOWN     nobody has slept yet                               notifiers take a full fence
- *   ASYMMETRIC  the sleeper makes every thread pass one            notifiers take none
- *   SYMMETRIC   the system cannot do that: each takes a full one   notifiers take a full fence
- *   LOST        the system no longer does it                       notifiers take a full fence, sleepers wait a while
- * The first sleeper goes from UNKNOWN to one of the next two; a sleeper that is refused later to LOST and SYMMETRIC. */
-enum { CC_FENCE_UNKNOWN_ = 0, CC_FENCE_ASYMMETRIC_ = 1, CC_FENCE_SYMMETRIC_ = 2, CC_FENCE_LOST_ = 3 };
-CC_API extern uint32_t cc_fence_mode_;
+enum { CC_NOTIFY_ONE_, CC_NOTIFY_ALL_, CC_NOTIFY_RELAY_ };
+CC_API CC_COLD_ void cc_event_notify_slow_(cc_event_t *event, uint32_t whom);
 
-/* The notifier's side of the fence: between its write and its look at who waits. */
-CC_INLINE_ void cc_fence_light_(void)
-{
-    CC_COMPILER_BARRIER_();
-    if (CC_UNLIKELY_(cc_load_relaxed(&cc_fence_mode_) != CC_FENCE_ASYMMETRIC_)) /* relaxed: any answer is safe */
-        cc_fence_full(); /* [event.announce] pairs with cc_fence_heavy_() */
-}
-
-/* The sleeper's side: between announcing itself and its look at the condition. */
-CC_API void cc_fence_heavy_(void);
-
-CC_API CC_COLD_ void cc_event_notify_slow_(cc_event_t *event, bool all);
-
-/* Announces that this thread is about to wait; the key goes to wait. Does not block. What was written before a notify that
- * found nobody to wake is seen after it. */
+/* Announces that this thread is about to wait; the key goes to wait. Does not block. What was written before a notify
+ * that found nobody to wake is seen after it. */
 CC_API uint32_t cc_event_listen(cc_event_t *event);
 
 /* Ends a listen without waiting: the condition already held. Does not block. */
 CC_API void cc_event_cancel(cc_event_t *event);
 
-/* Ends a listen: sleeps until somebody notified after it, or the deadline passes. May return early for no reason. Returns
- * false only if the deadline has passed and nobody notified; look at the condition once more in either case. Acquires what
- * the notifier wrote. No cancellation point. */
+/* Ends a listen: sleeps until somebody notified after it, or the deadline passes. May return early for no reason.
+ * Returns false only if the deadline has passed and nobody notified; look at the condition once more in either case.
+ * Acquires what the notifier wrote. No cancellation point. */
 CC_API bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline);
 
 /* The same, without a deadline. */
@@ -126,37 +115,68 @@ CC_INLINE_ bool cc_event_wait_timeout(cc_event_t *event, uint32_t key, uint64_t 
 /* Whether anybody may listen whom nobody has claimed, after everything this thread wrote before. */
 CC_INLINE_ bool cc_event_has_waiters_(cc_event_t *event)
 {
-    cc_fence_light_();
-    return (cc_load_relaxed(&event->waiters) & (CC_EVENT_LISTENING_ | CC_EVENT_FENCED_)) != 0; /* relaxed: the fence orders it */
+    cc_fence_light_(); /* [event.announce] pairs with the fence in cc_event_listen() */
+    uint32_t waiters = cc_load_relaxed(&event->waiters); /* relaxed: the fence orders it */
+    return (waiters & (CC_EVENT_LISTENING_ | CC_EVENT_FENCED_)) != 0;
 }
 
 /* Wakes one of the threads that listen, if any has since before this call; otherwise a load and a branch, no system
  * call. Call it after the write that may have made the condition hold. Any thread; never blocks. */
 CC_INLINE_ void cc_event_notify_one(cc_event_t *event)
 {
-    if (CC_UNLIKELY_(cc_event_has_waiters_(event))) cc_event_notify_slow_(event, false);
+    if (CC_UNLIKELY_(cc_event_has_waiters_(event))) cc_event_notify_slow_(event, CC_NOTIFY_ONE_);
 }
 
 /* Wakes all threads that have been listening since before this call. */
 CC_INLINE_ void cc_event_notify_all(cc_event_t *event)
 {
-    if (CC_UNLIKELY_(cc_event_has_waiters_(event))) cc_event_notify_slow_(event, true);
+    if (CC_UNLIKELY_(cc_event_has_waiters_(event))) cc_event_notify_slow_(event, CC_NOTIFY_ALL_);
 }
 
-/* What CC_EVENT_AWAIT keeps while it waits. */
+/* Notifies an event whose waiters are relayed: each of them, when its wait is over, looks whether there is something
+ * for another one and relays in its turn. So this wakes nobody while a thread is on its way that will do that: one that
+ * was woken and has not run yet, or one that spins on behalf of the others. */
+CC_INLINE_ void cc_event_relay_(cc_event_t *event)
+{
+    if (CC_UNLIKELY_(cc_event_has_waiters_(event))) cc_event_notify_slow_(event, CC_NOTIFY_RELAY_);
+}
+
+/* A wait in its three phases, as the caller's loop goes through them: spin and yield, announce and look, sleep.
+ *
+ *     cc_event_await_t await = cc_event_await_begin_(event, deadline);
+ *     while (!(holds = condition) && cc_event_await_step_(&await)) {}
+ *     cc_event_await_end_(&await); */
+#define CC_AWAIT_NO_SNOOZE_ UINT32_C(0x80000000) /* a number that nobody writes by accident */
 typedef struct cc_event_await {
     cc_event_t *event;
     uint64_t deadline;
-    uint32_t pauses, yields;         /* still to do before it sleeps */
-    uint32_t all_pauses, all_yields; /* of so many */
-    uint32_t phase, key, most, since;
+    uint32_t pauses;         /* to be done before the next call of cc_event_await_slow_() */
+    uint32_t phase;          /* see event.c */
+    uint32_t snooze_iters;   /* 0: the event learns how long to snooze; n: n snoozes; CC_AWAIT_NO_SNOOZE_ */
+    bool relayed;            /* whoever ends its wait looks whether there is something for another */
+    bool lookout;            /* this thread is the one that spins on behalf of the others */
+    bool announced;          /* it listened, or was the lookout: somebody may have relied on it */
+    bool lost_cpu;           /* it was off its CPU for long while it snoozed */
+    bool teaches;            /* how it ends says how long the next wait should snooze */
+    bool yielded;            /* it has yielded at least once ... */
+    uint32_t ending;         /* ... and how the wait ends if it ends with that yield; see snooze.h */
+    uint32_t pauses_left;    /* of the plan, after those in `pauses` */
+    uint32_t yields_left;    /* of the plan */
+    uint32_t pauses_planned; /* what it does before it sleeps ... */
+    uint32_t yields_planned; /* ... and after the pauses */
+    uint32_t spin_limit;     /* pauses that are worth spending */
+    uint32_t since;          /* lower half of the clock: when it began to sleep */
+    uint32_t key;            /* of its listen */
+    uint64_t round_began;    /* when its last round of pauses began; 0: not known */
 } cc_event_await_t;
 
 CC_API CC_COLD_ bool cc_event_await_slow_(cc_event_await_t *await);
+CC_API CC_COLD_ void cc_event_await_end_slow_(cc_event_await_t *await);
 
 CC_INLINE_ cc_event_await_t cc_event_await_begin_(cc_event_t *event, uint64_t deadline)
 {
-    cc_event_await_t await = { event, deadline, 0, 0, 0, 0, 0, 0, 0, 0 };
+    cc_event_await_t await = { event, deadline, 0, 0, 0, false, false, false, false, false,
+                               false, 0,        0, 0, 0, 0,     0,     0,     0,     0 };
     return await;
 }
 
@@ -169,24 +189,33 @@ CC_INLINE_ bool cc_event_await_step_(cc_event_await_t *await)
     return true;
 }
 
-/* After a wait that had to do something. */
-CC_API void cc_event_await_end_(cc_event_await_t *await);
+/* Ends it, whether the condition holds or not. */
+CC_INLINE_ void cc_event_await_end_(cc_event_await_t *await)
+{
+    if (await->phase != 0) cc_event_await_end_slow_(await);
+}
 
-/* Waits until the condition, any expression, holds, or the deadline passes; -> whether it holds. The condition is looked
- * at again and again, at least once, and its last look is the result; it must not jump out. May block. */
+/* Waits until the condition, any expression, holds, or the deadline passes; -> whether it holds. The condition is
+ * looked at again and again, at least once, and its last look is the result; it must not jump out. May block. */
 #define CC_EVENT_AWAIT_UNTIL(event_, condition_, deadline_)                                       \
-    __extension__({                                                                              \
-        CC_MAY_SHADOW_BEGIN_ /* a condition that awaits in its turn */                           \
-        cc_event_await_t cc_await_ = cc_event_await_begin_((event_), (deadline_));                \
-        bool cc_holds_;                                                                          \
-        CC_MAY_SHADOW_END_                                                                       \
+    __extension__({                                                                               \
+        CC_MAY_SHADOW_BEGIN_ /* a condition that awaits in its turn */                            \
+            cc_event_await_t cc_await_ = cc_event_await_begin_((event_), (deadline_));            \
+        bool cc_holds_;                                                                           \
+        CC_MAY_SHADOW_END_                                                                        \
         while (!(cc_holds_ = (condition_) ? true : false) && cc_event_await_step_(&cc_await_)) {} \
-        if (cc_await_.phase != 0) cc_event_await_end_(&cc_await_);                               \
-        cc_holds_;                                                                               \
+        cc_event_await_end_(&cc_await_);                                                          \
+        cc_holds_;                                                                                \
     })
+
+/* The same, for at most `ns` nanoseconds. */
+#define CC_EVENT_AWAIT_TIMEOUT(event_, condition_, ns_) CC_EVENT_AWAIT_UNTIL(event_, condition_, cc_deadline_in(ns_))
 
 /* Waits until the condition, any expression, holds. */
 #define CC_EVENT_AWAIT(event_, condition_) ((void)CC_EVENT_AWAIT_UNTIL(event_, condition_, CC_FOREVER))
+
+/* The same for languages that cannot read a C macro: `condition(argument)` is looked at. May block. */
+CC_API bool cc_event_await(cc_event_t *event, bool (*condition)(void *), void *argument, uint64_t deadline);
 
 CC_END_DECLS
 

@@ -3,10 +3,10 @@
 #include "model.h"
 
 /* Waiting that a checker must shrink: one look while spinning, none while yielding, then sleep. */
-#define CC_EVENT_SPIN_NS 0
-#define CC_EVENT_YIELDS  0
-#define CC_LOCK_SPIN_NS  1
-#define CC_LOCK_OWED_NS  1 /* the clock stands still unless it jumps */
+#define CC_SNOOZE_START_NS     0
+#define CC_SNOOZE_START_YIELDS 0
+#define CC_LOCK_SPIN_NS        1
+#define CC_LOCK_OWED_NS        1 /* the clock stands still unless it jumps */
 /* Sleeps after which an event makes its notifiers fence: set by each setup. The first that finds nobody ends it. */
 #define CC_EVENT_SLEEPS sleeps_until_fenced
 #define CC_EVENT_IDLE   1
@@ -28,11 +28,15 @@ static uint32_t sleeps_until_fenced;
 #include "../../src/backoff.c"
 #include "../../src/channel.c"
 #include "../../src/clock.c"
+#include "../../src/channel_mpmc.c"
+#include "../../src/channel_spsc.c"
 #include "../../src/costs.c"
 #include "../../src/event.c"
+#include "../../src/fence.c"
 #include "../../src/lock.c"
 #include "../../src/park.c"
 #include "../../src/pause.c"
+#include "../../src/snooze.c"
 
 static uint32_t data[4], flags[4], items;
 
@@ -481,28 +485,31 @@ static void channel_setup_of_size(size_t size, uint32_t kind, size_t capacity, u
     memset(memory, 0, sizeof memory);
     model_check(cc_channel_init(memory, sizeof memory, &options, &channel) == 0);
     cc_index_ start = (cc_index_)-2;
-    channel->sender.position = channel->sender.cached = start;
-    channel->receiver.position = channel->receiver.published = start;
+    bool spsc = kind == CC_CHANNEL_SPSC;
+    cc_index_ *tail = spsc ? &channel->spsc.tail : &channel->mpmc.tail.position;
+    cc_index_ *head = spsc ? &channel->spsc.head : &channel->mpmc.head.position;
+    *tail = *head = start;
+    if (spsc) channel->spsc.head_seen = channel->spsc.next = start;
     for (size_t i = 0; i < capacity; i++) {
         cc_index_ at = (cc_index_)(start + 2 * i);
-        *cc_channel_stamp_(channel, at, channel->stride, channel->stamp) = at;
-        model_name(cc_channel_stamp_(channel, at, channel->stride, channel->stamp),
-                   (const char *const[]){ "stamp 0", "stamp 1", "stamp 2", "stamp 3" }[i]);
+        cc_index_ *stamp = cc_mpmc_stamp_(channel, at, channel->layout);
+        *stamp = at;
+        model_name(stamp, (const char *const[]){ "stamp 0", "stamp 1", "stamp 2", "stamp 3" }[i]);
     }
-    model_name(&channel->sender.position, "sender.position");
-    model_name(&channel->receiver.position, "receiver.position");
-    model_name(&channel->receiver.published, "published");
-    model_name(&channel->end, "end");
-    model_name(&channel->senders.closed, "senders.closed");
-    model_name(&channel->receivers.closed, "receivers.closed");
-    model_name(&channel->senders.event.epoch, "senders.epoch");
-    model_name(&channel->senders.event.waiters, "senders.waiters");
-    model_name(&channel->receivers.event.epoch, "receivers.epoch");
-    model_name(&channel->receivers.event.waiters, "receivers.waiters");
-    model_statistic(&channel->senders.event.sleeps);
-    model_statistic(&channel->receivers.event.sleeps);
-    model_statistic(&channel->senders.event.woken_at);
-    model_statistic(&channel->receivers.event.woken_at);
+    model_name(tail, "tail");
+    model_name(head, "head");
+    if (spsc) model_name(&channel->spsc.next, "next");
+    model_name(&channel->closed, "closed");
+    model_name(&channel->not_full.epoch, "not_full.epoch");
+    model_name(&channel->not_full.waiters, "not_full.waiters");
+    model_name(&channel->not_empty.epoch, "not_empty.epoch");
+    model_name(&channel->not_empty.waiters, "not_empty.waiters");
+    model_statistic(&channel->not_full.sleeps);
+    model_statistic(&channel->not_empty.sleeps);
+    model_statistic(&channel->not_full.woken_at);
+    model_statistic(&channel->not_full.left_to_it);
+    model_statistic(&channel->not_empty.woken_at);
+    model_statistic(&channel->not_empty.left_to_it);
 }
 
 static void channel_setup_of(uint32_t kind, size_t capacity, uint32_t snooze_iters, uint32_t cpus)
@@ -545,11 +552,17 @@ static void mpmc_snooze_setup(void)
     channel_setup_of(CC_CHANNEL_MPMC, 1, 1, 2);
 }
 
+/* A thread that waits spins once before it sleeps: on behalf of the others, if others sleep. */
+static void mpmc_lookout_setup(void)
+{
+    channel_setup_of(CC_CHANNEL_MPMC, 2, 1, 2);
+}
+
 /* Receivers have slept before, so that whoever listens trusts the senders to fence; but not each other. */
 static void mpmc_trusted_setup(void)
 {
     mpmc_one_setup();
-    channel->receivers.event.waiters = CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_;
+    channel->not_empty.waiters = CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_;
 }
 
 /* Messages of 8 bytes have a path of their own. */
@@ -592,8 +605,8 @@ static void channel_all_received(void)
     }
     model_check(in == out);
     model_check(cc_channel_len(channel) == 0);
-    model_check(((channel->senders.event.waiters | channel->receivers.event.waiters) &
-                 ~(CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_)) == 0);
+    model_check(((channel->not_full.waiters | channel->not_empty.waiters) & ~(CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_)) ==
+                0);
 }
 
 /* The same where some may be left: nothing comes out that did not go in, and nothing twice. */
@@ -1068,6 +1081,14 @@ static const model_client_t clients[] = {
           .finish = channel_all_received),
     THREE("mpmc_two_receivers", .setup = mpmc_one_setup, .threads = { send_two, receive_single, receive_single },
           .finish = channel_all_received),
+    THREE("mpmc_lookout_receives", .setup = mpmc_lookout_setup, .threads = { receive_single, receive_single, send_two },
+          .finish = channel_all_received),
+    THREE("mpmc_lookout_sends", .setup = mpmc_snooze_setup, .threads = { send_two, send_one, receive_three },
+          .finish = channel_all_received),
+    FOUR("mpmc_lookout_gives_up", .setup = mpmc_lookout_setup,
+         .threads = { receive_timed, receive_all, send_one_and_close }, .finish = channel_all_received),
+    FOUR("mpmc_lookout_of_two", .setup = mpmc_lookout_setup,
+         .threads = { receive_single, receive_single, send_one, send_one }, .finish = channel_all_received),
     FOUR("mpmc_two_and_two", .setup = mpmc_one_setup, .threads = { send_one, send_one, receive_single, receive_single },
          .finish = channel_all_received),
     FOUR("mpmc_two_and_two_cap_two", .setup = mpmc_two_setup,

@@ -129,6 +129,11 @@ uint64_t cc_os_now_(void)
     return now_of(&run.threads[run.self]);
 }
 
+uint64_t cc_os_cpu_time_(void)
+{
+    return 0;
+}
+
 bool cc_os_membarrier_register_(void)
 {
     return settings.client ? settings.client->membarrier : false;

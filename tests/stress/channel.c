@@ -193,8 +193,8 @@ static void run_traffic(int senders, int receivers, uint32_t kind, uint64_t ms)
                    (unsigned)f.close_after);
     }
     CHECK_EQ(cc_channel_len(f.channel), 0);
-    CHECK_EQ(f.channel->senders.event.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
-    CHECK_EQ(f.channel->receivers.event.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
+    CHECK_EQ(f.channel->not_full.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
+    CHECK_EQ(f.channel->not_empty.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
     cc_channel_destroy(f.channel);
 }
 

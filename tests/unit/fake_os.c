@@ -85,6 +85,11 @@ uint64_t cc_os_now_(void)
     return fake.now_ns;
 }
 
+uint64_t cc_os_cpu_time_(void)
+{
+    return fake.cpu_time_ns;
+}
+
 bool cc_os_membarrier_register_(void)
 {
     fake.registrations++;

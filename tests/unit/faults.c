@@ -101,8 +101,7 @@ TEST(a_channel_gives_up_at_the_deadline_whatever_the_system_does)
             if (!gave_up(cc_channel_recv_until(channel, &message, deadline) == ETIMEDOUT)) return;
             CHECK_EQ(cc_channel_try_send(channel, &message), 0);
         }
-        CHECK_EQ((channel->senders.event.waiters | channel->receivers.event.waiters) &
-                     (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_),
+        CHECK_EQ((channel->not_full.waiters | channel->not_empty.waiters) & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_),
                  0);
         cc_channel_destroy(channel);
     }

@@ -92,6 +92,8 @@ static void mutable_wake(const uint32_t *word, uint32_t count)
 #include "../../src/event.c"
 #include "../../src/lock.c"
 #include "../../src/channel.c"
+#include "../../src/channel_spsc.c"
+#include "../../src/channel_mpmc.c"
 #undef cc_os_wait_
 #undef cc_os_wake_
 
@@ -618,8 +620,8 @@ static void other_closes_and_drains(void)
 static void other_ends_its_send(void)
 {
     uint32_t message = sent + 1;
-    cc_channel_put_(channel, &message, sizeof message, channel->stride, channel->stamp);
-    sent += (uint32_t)cc_channel_sent_(channel, 1);
+    cc_spsc_write_one_(channel, &message, channel->layout);
+    sent += (uint32_t)cc_spsc_sent_(channel, 1);
 }
 
 static void close_amid_the_other_s_send(void)
@@ -655,8 +657,8 @@ static void other_receives_and_closes(void)
 /* Whatever was accepted is there: received by now, or received now; nobody is counted as waiting. */
 static void nothing_is_lost(void)
 {
-    CHECK_EQ(channel->senders.event.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
-    CHECK_EQ(channel->receivers.event.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
+    CHECK_EQ(channel->not_full.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
+    CHECK_EQ(channel->not_empty.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
     do take_in(cc_channel_try_recv);
     while (result == 0);
     CHECK_EQ(result, cc_channel_is_closed(channel) ? EPIPE : EAGAIN);

@@ -1,0 +1,114 @@
+/* channel_mpmc.c: bursts, races, the end and waiting of a channel with many senders and many receivers; channel_mpmc.h
+ * has the algorithm. */
+#include "channel_mpmc.h"
+
+#include "backoff.h"
+
+/* A thread that lost the race for a position waits for a random while, because each try takes the line from the one
+ * that won. The range was chosen with `concede bench channel.many` on 2 CPUs of AMD Zen 3. */
+enum { LOST_MIN_NS = 1000, LOST_MAX_NS = 8000 };
+
+/* How many slots in a row, from a position on, can be taken: at most n. */
+static size_t ready_(const cc_channel_t *channel, cc_index_ position, cc_direction_t direction, size_t n)
+{
+    size_t i = 0;
+    for (; i < n; i++, position = (cc_index_)(position + 2)) {
+        /* [mpmc.stamp] pairs with both stamps */
+        cc_index_ stamp = cc_load_acquire(cc_mpmc_stamp_(channel, position, channel->layout));
+        if (stamp != cc_mpmc_awaited_(position, direction)) break;
+    }
+    return i;
+}
+
+/* Takes up to n positions in a row: how many, and the first of them. */
+static size_t take_positions_(cc_channel_t *channel, cc_direction_t direction, size_t n, cc_index_ *position)
+{
+    cc_mpmc_side_t *side = cc_mpmc_side_(channel, direction);
+    cc_backoff_t backoff = { 0, 0, 0, 0, 0 };
+    uint32_t rng = 0;
+    cc_index_ seen = cc_load_relaxed(&side->position); /* relaxed: the swap decides */
+    for (;;) {
+        size_t ready = (seen & CC_MPMC_CLOSED_) ? 0 : ready_(channel, seen, direction, n);
+        *position = seen;
+        if (ready == 0) {
+            seen = cc_load_relaxed(&side->position); /* relaxed: the same answer twice is the answer */
+            if (seen == *position) return 0;
+        } else if (cc_cas_relaxed(&side->position, &seen, (cc_index_)(seen + (cc_index_)(2 * ready)))) {
+            return ready;                  /* relaxed: the stamps order the messages */
+        } else if (cc_costs_may_spin_()) { /* else the one that won is done: it had the only CPU */
+            if (backoff.max == 0) {
+                cc_backoff_init_ns(&backoff, LOST_MIN_NS, LOST_MAX_NS);
+                rng = cc_backoff_seed_();
+            }
+            cc_backoff_jitter(&backoff, &rng);
+            seen = cc_load_relaxed(&side->position);
+        }
+    }
+}
+
+/* ---- Sending ---------------------------------------------------------------------------------------------------- */
+
+size_t cc_mpmc_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n)
+{
+    cc_index_ position;
+    size_t taken = take_positions_(channel, CC_SENDING_, n, &position);
+    for (size_t i = 0; i < taken; i++, position = (cc_index_)(position + 2))
+        cc_mpmc_write_(channel, position, messages + i * channel->layout.message_size, channel->layout);
+    if (taken > 0) cc_event_relay_(&channel->not_empty); /* [channel.sleep] the stamp before, the event after */
+    return taken;
+}
+
+/* ---- Receiving -------------------------------------------------------------------------------------------------- */
+
+size_t cc_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n)
+{
+    cc_index_ position;
+    size_t taken = take_positions_(channel, CC_RECEIVING_, n, &position);
+    for (size_t i = 0; i < taken; i++, position = (cc_index_)(position + 2))
+        cc_mpmc_read_(channel, position, messages + i * channel->layout.message_size, channel->layout);
+    if (taken > 0) cc_event_relay_(&channel->not_full); /* [channel.sleep] the stamp before, the event after */
+    return taken;
+}
+
+/* ---- The end ---------------------------------------------------------------------------------------------------- */
+
+/* Closed, and every position that was taken by a sender before the close has been taken by a receiver. */
+bool cc_mpmc_is_drained_(const cc_channel_t *channel)
+{
+    cc_index_ tail = cc_load_acquire(&channel->mpmc.tail.position); /* [channel.closed] pairs with the or in close */
+    if (!(tail & CC_MPMC_CLOSED_)) return false;
+    return cc_load_relaxed(&channel->mpmc.head.position) ==
+           (cc_index_)(tail - CC_MPMC_CLOSED_); /* relaxed: only grows */
+}
+
+/* ---- For waiting ------------------------------------------------------------------------------------------------ */
+
+bool cc_mpmc_has_(const cc_channel_t *channel, cc_direction_t direction, size_t n)
+{
+    const cc_mpmc_side_t *side = direction == CC_SENDING_ ? &channel->mpmc.tail : &channel->mpmc.head;
+    cc_index_ seen = cc_load_relaxed(&side->position); /* relaxed, both: a look; who takes it looks again */
+    cc_index_ last = (cc_index_)((seen & (cc_index_)~CC_MPMC_CLOSED_) + (cc_index_)(2 * (n - 1)));
+    return cc_load_relaxed(cc_mpmc_stamp_(channel, last, channel->layout)) == cc_mpmc_awaited_(last, direction);
+}
+
+/* The position may move between its reading and the stamp's, so that the answer counts only if it did not. */
+bool cc_mpmc_has_more_(const cc_channel_t *channel, cc_direction_t direction)
+{
+    const cc_mpmc_side_t *side = direction == CC_SENDING_ ? &channel->mpmc.tail : &channel->mpmc.head;
+    cc_index_ seen, again = cc_load_relaxed(&side->position); /* relaxed: the same answer twice is the answer */
+    do {
+        seen = again;
+        if (ready_(channel, seen & (cc_index_)~CC_MPMC_CLOSED_, direction, 1)) return true;
+        again = cc_load_relaxed(&side->position);
+    } while (seen != again);
+    return cc_mpmc_is_drained_(channel);
+}
+
+size_t cc_mpmc_run_(cc_channel_t *channel, cc_direction_t direction)
+{
+    cc_mpmc_side_t *side = cc_mpmc_side_(channel, direction);
+    cc_index_ position = cc_load_relaxed(&side->position); /* relaxed, all: a guess, shared by all threads of a side */
+    cc_index_ run = (cc_index_)(position - cc_load_relaxed(&side->at_wait));
+    cc_store_relaxed(&side->at_wait, position);
+    return (size_t)(run >> 1);
+}

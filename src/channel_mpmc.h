@@ -1,0 +1,99 @@
+/* channel_mpmc.h: a channel with many senders and many receivers.
+ *
+ * Sending                                              receiving
+ *   1 is the stamp of the slot at `tail` p?              1 is the stamp of the slot at `head` p + 1?
+ *   2 move `tail` from p to p + 2 by compare-and-swap    2 move `head` from p to p + 2 by compare-and-swap
+ *   3 copy the message into the slot                     3 copy the message out
+ *   4 stamp the slot p + 1                               4 stamp the slot p + 2 * capacity: free for the next lap
+ *   5 wake a receiver if one sleeps                      5 wake a sender if one sleeps
+ *
+ * What 1 has seen still holds in 2: while the position stands, nobody else may use that slot. So the compare-and-swap
+ * needs no order of its own; the stamps order the messages. A burst takes several positions with one compare-and-swap.
+ *
+ * The close sets bit 0 of `tail`. A position is taken by changing that very word: either before the close, and then a
+ * receiver will have its message, or not at all. */
+#ifndef CONCEDE_SRC_CHANNEL_MPMC_H
+#define CONCEDE_SRC_CHANNEL_MPMC_H
+
+#include "channel.h"
+
+CC_TEMPLATE_ cc_mpmc_side_t *cc_mpmc_side_(cc_channel_t *channel, cc_direction_t direction)
+{
+    return direction == CC_SENDING_ ? &channel->mpmc.tail : &channel->mpmc.head;
+}
+
+/* The stamp of a slot that a thread going this way may take at this position. */
+CC_TEMPLATE_ cc_index_ cc_mpmc_awaited_(cc_index_ position, cc_direction_t direction)
+{
+    return (cc_index_)(position + (direction == CC_SENDING_ ? 0 : 1));
+}
+
+CC_TEMPLATE_ cc_index_ *cc_mpmc_stamp_(const cc_channel_t *channel, cc_index_ position, cc_slot_layout_t layout)
+{
+    return cc_slot_stamp_(cc_channel_slot_(channel, position, layout), layout);
+}
+
+/* Steps 3 and 4 of sending. */
+CC_TEMPLATE_ void cc_mpmc_write_(cc_channel_t *channel, cc_index_ position, const void *message,
+                                 cc_slot_layout_t layout)
+{
+    unsigned char *slot = cc_channel_slot_(channel, position, layout);
+    cc_atomic_copy_(slot, message, layout.message_size);
+    /* [mpmc.stamp] pairs with the receiver's look at it */
+    cc_store_release(cc_slot_stamp_(slot, layout), (cc_index_)(position + 1));
+}
+
+/* Steps 3 and 4 of receiving. */
+CC_TEMPLATE_ void cc_mpmc_read_(cc_channel_t *channel, cc_index_ position, void *message, cc_slot_layout_t layout)
+{
+    unsigned char *slot = cc_channel_slot_(channel, position, layout);
+    cc_atomic_copy_(message, slot, layout.message_size);
+    /* [mpmc.stamp] pairs with the sender's look at it */
+    cc_store_release(cc_slot_stamp_(slot, layout), (cc_index_)(position + 2 * (channel->mask + 1)));
+}
+
+/* Steps 1 and 2 for one position, if that can be done without waiting or losing a race. */
+CC_TEMPLATE_ bool cc_mpmc_take_one_(cc_channel_t *channel, cc_direction_t direction, cc_index_ *position,
+                                    cc_slot_layout_t layout)
+{
+    cc_mpmc_side_t *side = cc_mpmc_side_(channel, direction);
+    cc_index_ seen = *position = cc_load_relaxed(&side->position);            /* relaxed: the swap decides */
+    cc_index_ stamp = cc_load_acquire(cc_mpmc_stamp_(channel, seen, layout)); /* [mpmc.stamp] pairs with both stamps */
+    if (CC_UNLIKELY_(stamp != cc_mpmc_awaited_(seen, direction))) return false;
+    return CC_LIKELY_(cc_cas_relaxed(&side->position, &seen, (cc_index_)(seen + 2))); /* relaxed: the stamps order */
+}
+
+CC_TEMPLATE_ bool cc_mpmc_send_one_as_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout)
+{
+    cc_index_ position;
+    if (!cc_mpmc_take_one_(channel, CC_SENDING_, &position, layout)) return false;
+    cc_mpmc_write_(channel, position, message, layout);
+    cc_event_relay_(&channel->not_empty); /* [channel.sleep] the stamp before, the event after */
+    return true;
+}
+
+CC_TEMPLATE_ bool cc_mpmc_recv_one_as_(cc_channel_t *channel, void *message, cc_slot_layout_t layout)
+{
+    cc_index_ position;
+    if (!cc_mpmc_take_one_(channel, CC_RECEIVING_, &position, layout)) return false;
+    cc_mpmc_read_(channel, position, message, layout);
+    cc_event_relay_(&channel->not_full); /* [channel.sleep] the stamp before, the event after */
+    return true;
+}
+
+/* Most messages are a pointer or a number: for that size everything is a constant. */
+CC_TEMPLATE_ bool cc_mpmc_send_one_(cc_channel_t *channel, const void *message)
+{
+    if (CC_LIKELY_(channel->layout.message_size == 8))
+        return cc_mpmc_send_one_as_(channel, message, cc_slot_layout_(8));
+    return cc_mpmc_send_one_as_(channel, message, channel->layout);
+}
+
+CC_TEMPLATE_ bool cc_mpmc_recv_one_(cc_channel_t *channel, void *message)
+{
+    if (CC_LIKELY_(channel->layout.message_size == 8))
+        return cc_mpmc_recv_one_as_(channel, message, cc_slot_layout_(8));
+    return cc_mpmc_recv_one_as_(channel, message, channel->layout);
+}
+
+#endif

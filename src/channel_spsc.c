@@ -1,0 +1,114 @@
+/* channel_spsc.c: the out-of-line half of channel_spsc.h.
+ *
+ * The close. It may come at any moment of a send, and of a receive. Three accesses matter:
+ *
+ *     the sender                     whoever closes          the receiver, which found no message
+ *     S1 stamps the slot             C  closed = CLOSED      R1 reads closed: CLOSED
+ *        light fence                                            heavy fence
+ *     S2 reads closed                                        R2 reads the stamp
+ *
+ * If S2 reads OPEN, the message counts and the sender says so. Then R2 sees the stamp: R1 saw the close, S2 did not,
+ * and a fence stands before S2 and before R2, so S1 comes before R2. If S2 reads CLOSED the sender knows, and so may
+ * the receiver; both change `closed` by a compare-and-swap, and whoever comes first is right:
+ *
+ *     CLOSED -> ACCEPTED   by the sender: its messages count; the receiver looks once more and gets them
+ *     CLOSED -> DRAINED    by the receiver: it says EPIPE; what the sender stamped and it did not get does not count */
+#include "channel.h"
+
+#include "os.h"
+
+/* ---- The sender ------------------------------------------------------------------------------------------------- */
+
+size_t cc_spsc_sent_slow_(cc_channel_t *channel, size_t n)
+{
+    cc_event_notify_one(&channel->not_empty);
+    uint32_t seen = cc_load_acquire(&channel->closed); /* [channel.closed] pairs with the swap in cc_channel_close() */
+    if (seen == CC_CHANNEL_OPEN_) return n;
+    seen = CC_CHANNEL_CLOSED_;
+    /* [spsc.last] pairs with the load in cc_spsc_is_drained_() */
+    if (cc_cas_release(&channel->closed, &seen, CC_CHANNEL_ACCEPTED_)) return n;
+    if (cc_load_acquire(&channel->closed) != CC_CHANNEL_DRAINED_)
+        return n; /* [spsc.last] pairs with the receiver's swap */
+    cc_index_ first = (cc_index_)(channel->spsc.tail - (cc_index_)(2 * n));
+    cc_index_ received = cc_load_relaxed(&channel->spsc.head); /* relaxed: [spsc.last] orders it */
+    return (size_t)((cc_index_)(received - first) >> 1);
+}
+
+int cc_spsc_send_result_(size_t sent)
+{
+    return sent ? 0 : EPIPE;
+}
+
+/* The room, for a sender that wants n slots: reads `head` where what it remembers of it leaves too little. */
+static size_t room_(cc_channel_t *channel, size_t wanted)
+{
+    size_t room = cc_spsc_room_(channel);
+    if (room >= wanted || cc_load_relaxed(&channel->closed) != CC_CHANNEL_OPEN_) return room; /* relaxed: as in room */
+    channel->spsc.head_seen = cc_load_acquire(&channel->spsc.head); /* [spsc.head] pairs with cc_spsc_publish_() */
+    return cc_spsc_room_(channel);
+}
+
+size_t cc_spsc_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n)
+{
+    size_t room = room_(channel, n);
+    n = n < room ? n : room;
+    if (n == 0) return 0;
+    cc_spsc_write_many_(channel, messages, n, channel->layout);
+    return cc_spsc_sent_(channel, n);
+}
+
+void *cc_channel_reserve(cc_channel_t *channel)
+{
+    if (!cc_channel_is_spsc_(channel) || room_(channel, 1) == 0) return NULL;
+    return cc_channel_slot_(channel, channel->spsc.tail, channel->layout);
+}
+
+/* ---- The receiver ----------------------------------------------------------------------------------------------- */
+
+void cc_spsc_published_slow_(cc_channel_t *channel)
+{
+    cc_event_notify_one(&channel->not_full);
+}
+
+size_t cc_spsc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n)
+{
+    return cc_spsc_recv_many_(channel, messages, n, channel->layout);
+}
+
+bool cc_spsc_is_drained_(cc_channel_t *channel)
+{
+    uint32_t seen = cc_load_acquire(&channel->closed); /* [channel.closed] pairs with the swap in cc_channel_close() */
+    if (seen == CC_CHANNEL_OPEN_) return false;
+    if (seen == CC_CHANNEL_DRAINED_) return true;
+    cc_fence_heavy_(); /* [spsc.close] pairs with the light fence in cc_spsc_sent_() */
+    if (cc_spsc_has_message_(channel, channel->layout)) return false;
+    seen = CC_CHANNEL_CLOSED_;
+    if (cc_cas_release(&channel->closed, &seen, CC_CHANNEL_DRAINED_)) { /* [spsc.last] pairs with the sender's load */
+        /* The sender may still stamp this position. One lap on, that stamp is none that we wait for. */
+        channel->spsc.next = (cc_index_)(channel->spsc.next + 2 * (channel->mask + 1));
+        return true;
+    }
+    (void)cc_load_acquire(
+        &channel->closed); /* [spsc.last] ACCEPTED: pairs with the sender's swap, so its stamps are there */
+    return !cc_spsc_has_message_(channel, channel->layout);
+}
+
+/* ---- Both sides, for waiting ------------------------------------------------------------------------------------ */
+
+bool cc_spsc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
+{
+    if (direction == CC_SENDING_) return room_(channel, n) >= n;
+    cc_index_ last = (cc_index_)(channel->spsc.next + (cc_index_)(2 * (n - 1)));
+    cc_index_ *stamp = cc_slot_stamp_(cc_channel_slot_(channel, last, channel->layout), channel->layout);
+    return cc_load_relaxed(stamp) == (cc_index_)(last + 1); /* relaxed: the receive reads it again */
+}
+
+size_t cc_spsc_run_(cc_channel_t *channel, cc_direction_t direction)
+{
+    bool sending = direction == CC_SENDING_;
+    cc_index_ position = sending ? channel->spsc.tail : channel->spsc.next;
+    cc_index_ *at_wait = sending ? &channel->spsc.tail_at_wait : &channel->spsc.next_at_wait;
+    cc_index_ run = (cc_index_)(position - *at_wait);
+    *at_wait = position;
+    return (size_t)(run >> 1);
+}

@@ -1,0 +1,159 @@
+/* snooze.c: the policy of snooze.h. */
+#include "snooze.h"
+
+#include <concede/atomic.h>
+#include <concede/backoff.h>
+
+#include "costs.h"
+#include "os.h"
+
+/* A wake-up takes `wake_ns` to arrive, about half of it work (`concede info` on AMD Zen 3 under KVM: 35 us, of which 11
+ * us in the waker and 10 us in the woken). By that alone half of it would be enough. But two sides that answer each
+ * other and fell asleep once find back only if each spins for as long as the other takes to wake up, and that is what
+ * is left of `wake_ns` after the call that woke it: about three quarters. */
+uint64_t cc_snooze_spin_limit_ns_(void)
+{
+    uint64_t pays = cc_costs_wake_ns_() * UINT64_C(3) / 4;
+    uint64_t allowed = cc_costs_spin_limit_ns_(); /* by a quota of CPU time */
+    return pays < allowed ? pays : allowed;
+}
+
+uint32_t cc_snooze_spin_limit_(void)
+{
+    return cc_backoff_pauses_(cc_snooze_spin_limit_ns_());
+}
+
+/* The first wait does what eight snoozes of CC_SNOOZE_INIT do: 127 pauses, as a time with a pause of 32 ns (AMD Zen 4),
+ * and one yield. At most four yields follow each other, as in the step form of backoff.h. */
+#if !defined(CC_SNOOZE_START_NS)
+#define CC_SNOOZE_START_NS     4000
+#define CC_SNOOZE_START_YIELDS 1
+#endif
+enum { MOST_YIELDS = 4, YIELD_NS = 600 /* with nobody else to run: `concede bench cas.yield` on AMD Zen 3 */ };
+
+cc_snooze_t cc_snooze_start_(void)
+{
+    cc_snooze_t start = { cc_backoff_pauses_(CC_SNOOZE_START_NS), CC_SNOOZE_START_YIELDS };
+    return start;
+}
+
+/* The factors were chosen with `concede bench channel.paced` on AMD Zen 3: a wait that pays grows slowly, by an eighth,
+ * one that does not is halved, and a few short sleeps in a row lead back to spinning, while one alone may be chance, as
+ * when the other side catches up. */
+cc_snooze_t cc_snooze_learned_(cc_snooze_t planned, cc_ending_t ending, uint32_t spin_limit)
+{
+    uint64_t pauses = planned.pauses;
+    uint32_t yields = planned.yields;
+    switch (ending) {
+    case CC_SPUN_: pauses += pauses / 8 + 1; break;
+    case CC_YIELDED_:
+        pauses += spin_limit / 8;
+        yields = MOST_YIELDS;
+        break;
+    case CC_GAVE_WAY_:
+        pauses -= pauses / 8;
+        yields = MOST_YIELDS;
+        break;
+    case CC_SLEPT_SHORT_:
+        pauses = pauses * 4 + spin_limit / 64;
+        yields = yields * 2 + 1;
+        break;
+    case CC_SLEPT_LONG_:
+        pauses /= 2;
+        yields /= 2;
+        break;
+    }
+    cc_snooze_t learned = { pauses < spin_limit ? (uint32_t)pauses : spin_limit,
+                            yields < MOST_YIELDS ? yields : MOST_YIELDS };
+    return learned;
+}
+
+cc_ending_t cc_snooze_slept_(cc_snooze_t planned, uint32_t asleep_at, uint32_t woken_at)
+{
+    uint64_t snoozed = (uint64_t)planned.pauses * cc_costs_pause_ps_() / 1000 + (uint64_t)planned.yields * YIELD_NS;
+    uint64_t waited = snoozed + (uint32_t)(woken_at - asleep_at);
+    return waited < cc_snooze_spin_limit_ns_() ? CC_SLEPT_SHORT_ : CC_SLEPT_LONG_;
+}
+
+/* `concede bench cas.yield` on AMD Zen 3: a yield with nobody else to run takes 0.6 us, one to a thread that yields
+ * back 3.4 us, and one to a program that computes 1.5 to 4 ms, which is its time slice. */
+enum { RAN_NOBODY_NS = 2000, LOST_CPU_NS = 200000 };
+
+cc_ending_t cc_snooze_yield_(uint64_t *now)
+{
+    uint64_t before = *now;
+    cc_os_yield_();
+    *now = cc_os_now_();
+    if (cc_snooze_lost_cpu_(*now - before, 0, *now)) return CC_SLEPT_LONG_;
+    return *now - before < RAN_NOBODY_NS ? CC_YIELDED_ : CC_GAVE_WAY_;
+}
+
+/* Busy, process-wide. All in ticks of 2^20 ns, which is about a millisecond; they wrap around after 52 days.
+ *
+ *   busy_for_  busy_until_     says                                                  who moves it
+ *   0          0               nobody has lost its CPU for long lately               a loss -> the next row
+ *   0          last loss       one loss, perhaps chance (a virtual machine's host) a second within BUSY_FIRST -> the next row
+ *   n          ahead of now    busy: waits sleep at once, for n                      the clock -> the next row
+ *   n          up to n before  on trial: waits spin again, but do not yield          a loss -> busy for 2n
+ *   n          longer ago      the trial is over                                     who sees it -> the first row
+ *
+ * A process with more threads than CPUs takes its CPUs away from itself, and that is no reason to sleep: the one who
+ * has the CPU gets on with the work. So a loss counts only if this process had less than OWN_SHARE of its CPUs since
+ * the last one.
+ *
+ * Words of their own, because nothing depends on their order: a thread that reads one old and one new sleeps or spins
+ * once when it should not have. */
+enum { TICK_SHIFT = 20, BUSY_FIRST = 64, BUSY_MOST = 1024, OWN_SHARE = 85 /* percent */, TOO_LONG_AGO = 16 };
+static uint32_t busy_for_, busy_until_;
+static uint32_t lost_at_, cpu_used_; /* the time, and this process's CPU time, at the last loss */
+
+static uint32_t tick_(uint64_t now)
+{
+    return (uint32_t)(now >> TICK_SHIFT);
+}
+
+/* Ticks from `then` to `now`; negative if it is still to come. */
+static int32_t since_(uint32_t then, uint32_t now)
+{
+    return (int32_t)(now - then);
+}
+
+/* Whether this process itself had nearly all of its CPUs since the last loss; also if that was too long ago to tell. */
+static bool is_own_doing_(uint32_t tick)
+{
+    uint32_t used = tick_(cc_os_cpu_time_());
+    uint32_t since = tick - cc_load_relaxed(&lost_at_);
+    uint64_t in_all = (uint64_t)since * cc_load_relaxed(&cc_costs()->cpus);
+    uint64_t own = used - cc_load_relaxed(&cpu_used_); /* relaxed, all: guesses, see above */
+    cc_store_relaxed(&lost_at_, tick);
+    cc_store_relaxed(&cpu_used_, used);
+    return since > TOO_LONG_AGO || own * 100 >= in_all * OWN_SHARE;
+}
+
+bool cc_snooze_lost_cpu_(uint64_t ns, uint64_t expected, uint64_t now)
+{
+    if (CC_LIKELY_(ns < expected + LOST_CPU_NS)) return false;
+    uint32_t tick = tick_(now);
+    if (is_own_doing_(tick)) return false;
+    uint32_t length = cc_load_relaxed(&busy_for_); /* relaxed, all: guesses, see above */
+    int32_t since = since_(cc_load_relaxed(&busy_until_), tick);
+    if (length != 0 && since < 0) return true; /* busy already: other threads were hit by the same neighbour */
+    if (length != 0 && since < (int32_t)length)
+        length = length < BUSY_MOST ? length * 2 : BUSY_MOST;
+    else
+        length = length == 0 && since >= 0 && since < BUSY_FIRST ? BUSY_FIRST : 0;
+    cc_store_relaxed(&busy_for_, length);
+    cc_store_relaxed(&busy_until_, tick + length);
+    return true;
+}
+
+cc_calm_t cc_snooze_calm_(void)
+{
+    uint32_t length = cc_load_relaxed(&busy_for_); /* relaxed, all: guesses, see above */
+    if (CC_LIKELY_(length == 0)) return CC_CALM_;
+    int32_t since = since_(cc_load_relaxed(&busy_until_), tick_(cc_os_now_()));
+    if (since < 0) return CC_BUSY_;
+    if (since < (int32_t)length) return CC_ON_TRIAL_;
+    cc_store_relaxed(&busy_for_, 0);
+    return CC_CALM_;
+}

@@ -91,6 +91,7 @@ TEST(durations_of_odd_periods_do_not_overflow)
     typedef std::ratio<1000000007, 1000000000000000009> odd;
     uint64_t odd_ns = concede::detail::nanoseconds(duration<int64_t, odd>(1000000000000000009));
     CHECK(odd_ns >= 1000000007000000000 && odd_ns < 1000000007000001000);
+    CHECK_EQ(concede::detail::nanoseconds(duration<int64_t, odd>(999)), 1000); // 999.000007
     CHECK_EQ(concede::detail::nanoseconds(duration<double>(1e-10)), 1);
     CHECK_EQ(concede::detail::nanoseconds(duration<double>(1.5)), 1500000000);
     CHECK_EQ(concede::detail::nanoseconds(duration<float, std::ratio<1, 3>>(3)), 1000000000);

@@ -230,67 +230,119 @@ static const uint32_t map_metrics[] = { BENCH_RATE, BENCH_P50, BENCH_P99, BENCH_
 static const char *const map_heads[] = { ">rate", ">p50", ">p99", ">p999", ">CPU", ">Jain" };
 enum { MAP_METRICS = sizeof map_metrics / sizeof *map_metrics };
 
-/* A row for each of ours in each setting: the rate, and how many times as good as the best peer it is in each
- * metric. */
+/* A map as rows of text: one for each of ours in each setting. */
+enum { MAP_COLUMNS = 5 + MAP_METRICS };
+typedef struct map_text {
+    const char *heads[MAP_COLUMNS];
+    int columns;
+    uint32_t cells, ahead, behind; /* ahead: in something, and behind in nothing */
+    char (*row)[MAP_COLUMNS][24];
+} map_text;
+
+static const char map_legend[] =
+    "From rate to CPU: how many times as good as the best peer in that column; from p50 to CPU, of those that share as "
+    "evenly, and for CPU carry as much. Jain's index itself. + better, ! worse than is tolerated, both by more than "
+    "the "
+    "noise.";
+
+static void map_row(map_text *map, const bench_run *run, uint32_t ours)
+{
+    const bench_setting *s = &run->setting;
+    const bench_samples *metrics = run->result[ours].metrics;
+    int at = 0;
+    int32_t worst = 0, best = 0;
+    char(*row)[24] = map->row[map->cells++];
+#define CELL(...) snprintf(row[at++], sizeof *row, __VA_ARGS__)
+    if (run->family == BENCH_LOCK) {
+        CELL("%u", s->threads);
+        CELL("%s", shortest(s->held_ns));
+        CELL("%s", shortest(s->outside_ns));
+    } else {
+        const char *kind = strstr(run->result[ours].name, "spsc") ? "spsc" : "mpmc";
+        CELL("%s %u:%u", kind, s->senders, s->threads - s->senders);
+        CELL("%s", shortest(s->interval_ns));
+        CELL("%u", s->burst);
+        CELL("%s", shortest(s->work_ns));
+    }
+    CELL("%s", figure(metrics[BENCH_RATE].value.median));
+    for (int k = 0; k < MAP_METRICS; k++) {
+        bench_verdict verdict = bench_judge(run, ours, map_metrics[k]);
+        const char *mark = verdict.lead < 0 ? "!" : verdict.lead > 0 ? "+" : "";
+        if (map_metrics[k] == BENCH_JAIN && metrics[BENCH_JAIN].count)
+            CELL("%s%.2f", mark, metrics[BENCH_JAIN].value.median);
+        else
+            CELL("%s%s", mark, verdict.best >= 0 ? times_text(verdict.times.median) : "");
+        if (verdict.lead < worst) worst = verdict.lead;
+        if (verdict.lead > best) best = verdict.lead;
+    }
+#undef CELL
+    map->behind += worst < 0;
+    map->ahead += worst == 0 && best > 0;
+}
+
+static map_text map_of(const bench_run *runs, uint32_t count)
+{
+    static const char *const lock_heads[] = { ">threads", ">held", ">outside", ">M/s" };
+    static const char *const channel_heads[] = { "<", ">every", ">each", ">work", ">M/s" };
+    bool lock = runs[0].family == BENCH_LOCK;
+    map_text map = { .columns = lock ? 4 : 5 };
+    uint32_t rows = 0;
+    memcpy(map.heads, lock ? lock_heads : channel_heads, (size_t)map.columns * sizeof *map.heads);
+    for (int k = 0; k < MAP_METRICS; k++) map.heads[map.columns++] = map_heads[k];
+    for (uint32_t i = 0; i < count; i++) rows += runs[i].results;
+    map.row = tool_need(calloc(rows ? rows : 1, sizeof *map.row));
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t r = 0; r < runs[i].results; r++)
+            if (runs[i].result[r].flags & BENCH_OURS) map_row(&map, &runs[i], r);
+    return map;
+}
+
 static void print_map(const bench_run *runs, uint32_t count)
 {
-    bool lock = runs[0].family == BENCH_LOCK;
-    const char *heads[6 + MAP_METRICS] = { ">threads", ">held", ">outside", ">M/s" };
-    static const char *const channel_heads[] = { "<", ">every", ">each", ">work", ">M/s" };
-    int columns = lock ? 4 : 5;
-    uint32_t cells = 0, behind = 0, ahead = 0;
-    if (!lock) memcpy(heads, channel_heads, sizeof channel_heads);
-    for (int k = 0; k < MAP_METRICS; k++) heads[columns++] = map_heads[k];
-    tool_table_t *table = tool_table(columns, heads);
-    for (uint32_t i = 0; i < count; i++) {
-        const bench_run *run = &runs[i];
-        const bench_setting *s = &run->setting;
-        for (uint32_t r = 0; r < run->results; r++) {
-            if (!(run->result[r].flags & BENCH_OURS)) continue;
-            int32_t worst = 0, best = 0;
-            if (lock) {
-                tool_cell(table, "%u", s->threads);
-                tool_cell(table, "%s", shortest(s->held_ns));
-                tool_cell(table, "%s", shortest(s->outside_ns));
-            } else {
-                tool_cell(table, "%s %u:%u", strstr(run->result[r].name, "spsc") ? "spsc" : "mpmc", s->senders,
-                          s->threads - s->senders);
-                tool_cell(table, "%s", shortest(s->interval_ns));
-                tool_cell(table, "%u", s->burst);
-                tool_cell(table, "%s", shortest(s->work_ns));
-            }
-            tool_cell(table, "%s", figure(run->result[r].metrics[BENCH_RATE].value.median));
-            for (int k = 0; k < MAP_METRICS; k++) {
-                bench_verdict verdict = bench_judge(run, r, map_metrics[k]);
-                double jain = run->result[r].metrics[BENCH_JAIN].value.median;
-                const char *mark = verdict.lead < 0 ? "!" : verdict.lead > 0 ? "+" : " ";
-                if (map_metrics[k] == BENCH_JAIN && run->result[r].metrics[BENCH_JAIN].count)
-                    tool_cell(table, "%.2f%s", jain, mark);
-                else if (verdict.best >= 0)
-                    tool_cell(table, "%s%s", times_text(verdict.times.median), mark);
-                else
-                    tool_cell(table, "%s", "");
-                if (verdict.lead < worst) worst = verdict.lead;
-                if (verdict.lead > best) best = verdict.lead;
-            }
-            cells++;
-            behind += worst < 0;
-            ahead += worst == 0 && best > 0;
-        }
-    }
+    map_text map = map_of(runs, count);
     char title[sizeof runs->workload + sizeof runs->title + 2];
     snprintf(title, sizeof title, "%s: %s", runs[0].workload, runs[0].title);
     tool_wrap(stdout, 0, title);
+    tool_table_t *table = tool_table(map.columns, map.heads);
+    for (uint32_t i = 0; i < map.cells; i++)
+        for (int c = 0; c < map.columns; c++) tool_cell(table, "%s", map.row[i][c]);
     tool_table_print(table, stdout, 2);
     fputs("  ", stdout);
-    tool_wrap(
-        stdout, 2,
-        "From rate to CPU: how many times as good as the best peer in that column; from p50 to CPU, of those that "
-        "share "
-        "as evenly, and for CPU carry as much. Jain's index itself. + better, ! worse than is tolerated, both by more "
-        "than the noise.");
-    printf("  %u cell%s: %u ahead in something and behind in nothing, %u behind in something.\n\n", cells,
-           cells == 1 ? "" : "s", ahead, behind);
+    tool_wrap(stdout, 2, map_legend);
+    printf("  %u cell%s: %u ahead in something and behind in nothing, %u behind in something.\n\n", map.cells,
+           map.cells == 1 ? "" : "s", map.ahead, map.behind);
+    free(map.row);
+}
+
+static void markdown_map(const bench_run *runs, uint32_t count)
+{
+    map_text map = map_of(runs, count);
+    printf("### %s\n\n`concede bench %s`: %s. %u rounds of at least %s ms. %s\n\n"
+           "%u cells: %u ahead in something and behind in nothing, %u behind in something.\n\n|",
+           runs[0].workload, runs[0].workload, runs[0].title, runs[0].rounds, figure(runs[0].slice_ms), map_legend,
+           map.cells, map.ahead, map.behind);
+    for (int c = 0; c < map.columns; c++) printf(" %s |", map.heads[c] + 1);
+    printf("\n|");
+    for (int c = 0; c < map.columns; c++) printf("%s", map.heads[c][0] == '<' ? "---|" : "---:|");
+    putchar('\n');
+    for (uint32_t i = 0; i < map.cells; i++) {
+        putchar('|');
+        for (int c = 0; c < map.columns; c++) {
+            const char *text = map.row[i][c], *bold = strchr(text, '!') ? "**" : "";
+            printf(" %s%s%s |", bold, text, bold);
+        }
+        putchar('\n');
+    }
+    putchar('\n');
+    free(map.row);
+}
+
+/* How many runs from the first on are of the same workload. */
+static uint32_t same_workload(const bench_run *runs, uint32_t count)
+{
+    uint32_t n = 1;
+    while (n < count && strcmp(runs[n].workload, runs[0].workload) == 0) n++;
+    return n;
 }
 
 void show_table(const bench_report *report)
@@ -304,7 +356,7 @@ void show_table(const bench_report *report)
         "is better. +-: half the distance between the quartiles of the rounds.");
     putchar('\n');
     for (uint32_t i = 0, n; i < report->runs; i += n) {
-        for (n = 1; i + n < report->runs && strcmp(report->run[i + n].workload, report->run[i].workload) == 0;) n++;
+        n = same_workload(&report->run[i], report->runs - i);
         bool map = bench_is_map(report->run[i].workload);
         enum { FEW = 8 }; /* of so few cells everything is shown */
         for (uint32_t k = 0; (!map || n <= FEW) && k < n; k++) print_run(&report->run[i + k]);
@@ -447,7 +499,7 @@ void show_tables(const bench_report *report)
         for (uint32_t i = 0; i < report->runs; i++) {
             const bench_run *run = &report->run[i], *same[64];
             uint32_t count = 0;
-            if (run->family != family || !ranks(run)) continue;
+            if (run->family != family || !ranks(run) || bench_is_map(run->workload)) continue;
             if (i > 0 && strcmp(report->run[i - 1].workload, run->workload) == 0) continue;
             for (uint32_t k = i; k < report->runs && count < 64 && strcmp(report->run[k].workload, run->workload) == 0;
                  k++)
@@ -483,28 +535,33 @@ void show_document(const bench_report *report)
         report->command, report->date);
     printf("%s Compiler %s, %s. Versions: %s. Threads are pinned: %s.\n\n", text, report->compiler, report->libc, peers,
            report->pin);
-    puts("| | |\n|---|---|\n"
-         "| a round | a slice of time for each implementation, in rotated order; the numbers of threads take turns, "
-         "too |\n"
-         "| a figure | the median of the rounds; +- is half the distance between the quartiles |\n"
-         "| a round that does not count | the cost of a cache line between the CPUs jumped, or other programs took "
-         "more than 5 % of "
-         "the CPUs |\n"
-         "| concede is 2x | twice as good (faster, or less of it): the median of the ratios inside a round |\n"
-         "| bold | the best, where it beats the next in three of four rounds |\n"
-         "| latency | a lock's includes one reading of the clock, a round trip's half of one for each way |\n"
-         "| CPU ns | CPU time of all threads (at intervals: of the receiver) for one operation |\n"
-         "| Jain | how evenly the threads share the operations of a slice: 1 is even, 1/n is all to one. Threads that "
-         "share a CPU "
-         "take turns of 3 to 4 ms on it, so with more threads than CPUs a slice lasts at least four turns, 16 ms, for "
-         "each thread "
-         "of a CPU |\n"
-         "| sleeps | whether a thread that waits long gives its CPU away |\n");
-    for (uint32_t i = 0; i < report->runs; i++) {
-        if (i == 0 || report->run[i].family != report->run[i - 1].family) {
-            printf("## %s\n\n", bench_families[report->run[i].family]);
-        }
-        markdown_run(&report->run[i]);
+    puts(
+        "| | |\n|---|---|\n"
+        "| a round | a slice of time for each implementation, in rotated order; the numbers of threads take turns, "
+        "too |\n"
+        "| a figure | the median of the rounds; +- is half the distance between the quartiles |\n"
+        "| a round that does not count | the cost of a cache line between the CPUs jumped, or other programs took "
+        "more than 5 % of "
+        "the CPUs |\n"
+        "| better by 2x | concede is twice as good (faster, or less of it): the median of the ratios inside a round |\n"
+        "| bold | the best, where it beats the next in three of four rounds |\n"
+        "| latency | a lock's includes one reading of the clock, a round trip's half of one for each way |\n"
+        "| CPU ns | CPU time of all threads (at intervals: of the receiver) for one operation |\n"
+        "| Jain | how evenly the threads share the operations of a slice: 1 is even, 1/n is all to one. Threads that "
+        "share a CPU "
+        "take turns of 3 to 4 ms on it, so with more threads than CPUs a slice lasts at least four turns, 16 ms, for "
+        "each thread "
+        "of a CPU |\n"
+        "| sleeps | whether a thread that waits long gives its CPU away |\n");
+    for (uint32_t i = 0, n; i < report->runs; i += n) {
+        const bench_run *run = &report->run[i];
+        bool map = bench_is_map(run->workload);
+        n = map ? same_workload(run, report->runs - i) : 1;
+        if (i == 0 || run->family != run[-1].family) printf("## %s\n\n", bench_families[run->family]);
+        if (map)
+            markdown_map(run, n);
+        else
+            markdown_run(run);
     }
     puts("## What of each is used\n\n| | calls |\n|---|---|");
     for (uint32_t i = 0; i < report->runs; i++)

@@ -42,6 +42,7 @@ typedef struct record_chunk {
             uint32_t used;      /* chunks; atomic */
             uint32_t has_ticks; /* whether a tick is one of the time stamp counter's; else a nanosecond */
             uint32_t dropped;   /* entries for which there was no room; atomic */
+            uint32_t processes; /* that record here, forks not counted; atomic */
         } header;
         uint32_t filled; /* bytes of text, or how many entries or histograms are in use */
     } is;

@@ -23,8 +23,15 @@ typedef struct held {
     const void *woken_for; /* the condition variable that woke this thread since it has held the mutex */
 } held_t;
 
+/* An entry, and its object and caller mixed: two entries in one table that mix to the same would be counted as one, but with
+ * 64 bits nobody will see that. The mix is here so that finding an entry does not wait for its memory. */
+typedef struct slot {
+    uint64_t mix;
+    record_entry_t *entry; /* NULL: nothing is here */
+} slot_t;
+
 struct watch_thread {
-    record_entry_t **slots; /* a hash table, at most three quarters full */
+    slot_t *slots; /* a hash table, at most three quarters full */
     uint32_t size, used;
     record_chunk_t *entries, *times; /* where the next ones go */
     held_t held[HELD];
@@ -71,6 +78,7 @@ bool watch_start(const char *path)
     file = at;
     if (file->is.header.magic != RECORD_MAGIC) return false;
     has_ticks = file->is.header.has_ticks != 0;
+    cc_fetch_add_relaxed(&file->is.header.processes, 1); /* relaxed: a count */
     process = (uint32_t)getpid();
     return true;
 }
@@ -158,23 +166,27 @@ static void know_caller_(uint64_t caller)
     errno = saved;
 }
 
-static uint32_t hash_(uint64_t object, uint64_t caller)
+static uint64_t mix_(uint64_t object, uint64_t caller)
 {
-    return (uint32_t)(((object >> 3) * UINT64_C(0x9e3779b97f4a7c15) ^ caller * UINT64_C(0xc2b2ae3d27d4eb4f)) >> 32);
+    uint64_t mix = (object ^ caller << 20) * UINT64_C(0x9e3779b97f4a7c15) ^ caller * UINT64_C(0xc2b2ae3d27d4eb4f);
+    return mix ^ mix >> 32;
+}
+
+/* The slot of this mix, or the empty one where it would go. */
+static slot_t *slot_(slot_t *slots, uint32_t size, uint64_t mix)
+{
+    uint32_t at = (uint32_t)mix & (size - 1);
+    while (slots[at].entry && slots[at].mix != mix) at = (at + 1) & (size - 1);
+    return &slots[at];
 }
 
 static bool grow_(watch_thread_t *thread)
 {
     uint32_t size = thread->size * 2;
-    record_entry_t **slots = memory_(size * sizeof *slots);
+    slot_t *slots = memory_(size * sizeof *slots);
     if (!slots) return false;
-    for (uint32_t i = 0; i < thread->size; i++) {
-        record_entry_t *entry = thread->slots[i];
-        if (!entry) continue;
-        uint32_t at = hash_(entry->object, entry->caller) & (size - 1);
-        while (slots[at]) at = (at + 1) & (size - 1);
-        slots[at] = entry;
-    }
+    for (uint32_t i = 0; i < thread->size; i++)
+        if (thread->slots[i].entry) *slot_(slots, size, thread->slots[i].mix) = thread->slots[i];
     munmap(thread->slots, thread->size * sizeof *slots);
     thread->slots = slots;
     thread->size = size;
@@ -197,18 +209,18 @@ static record_entry_t *new_entry_(watch_thread_t *thread, uint64_t object, uint6
 /* The entry of this object and caller; NULL: there is no more room. */
 static record_entry_t *entry_(watch_thread_t *thread, const void *object, const void *caller, uint32_t kind)
 {
-    uint64_t o = (uintptr_t)object, c = (uintptr_t)caller;
-    uint32_t at = hash_(o, c) & (thread->size - 1);
-    for (record_entry_t *entry; (entry = thread->slots[at]) != NULL; at = (at + 1) & (thread->size - 1))
-        if (entry->object == o && entry->caller == c) return entry;
+    uint64_t mix = mix_((uintptr_t)object, (uintptr_t)caller);
+    slot_t *slot = slot_(thread->slots, thread->size, mix);
+    if (CC_LIKELY_(slot->entry != NULL)) return slot->entry;
     record_entry_t *entry = NULL;
-    if (thread->used < thread->size / 4 * 3 || grow_(thread)) entry = new_entry_(thread, o, c, kind);
+    if (thread->used < thread->size / 4 * 3 || grow_(thread))
+        entry = new_entry_(thread, (uintptr_t)object, (uintptr_t)caller, kind);
     if (!entry) {
         cc_fetch_add_relaxed(&file->is.header.dropped, 1); /* relaxed: a count */
         return NULL;
     }
-    for (at = hash_(o, c) & (thread->size - 1); thread->slots[at];) at = (at + 1) & (thread->size - 1);
-    thread->slots[at] = entry;
+    slot_t fresh = { mix, entry };
+    *slot_(thread->slots, thread->size, mix) = fresh;
     thread->used++;
     return entry;
 }

@@ -153,6 +153,13 @@ def table_shows_what_was_waited_for_most_first():
 
 
 @case
+def program_without_locks_and_one_without_the_library_are_told_apart():
+    need("used no mutex" in concede_try("--", compiled("nothing", "int main(void) { return 0; }"))[1], "not said")
+    nested = "env -u LD_PRELOAD true"
+    need("used no mutex" in concede_try("--", "sh", "-c", nested)[1], "the shell has it")
+
+
+@case
 def comparison_runs_as_often_as_it_says_and_in_turn():
     with tempfile.TemporaryDirectory() as folder:
         log = pathlib.Path(folder, "log")

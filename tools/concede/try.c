@@ -246,7 +246,6 @@ typedef struct found {
     symbol_t *places;
     size_t place_count;
     double tick_ns;
-    bool anything; /* whether any process recorded */
 } found_t;
 
 static record_chunk_t *create_record(bool has_ticks, char *path, size_t size)
@@ -330,24 +329,48 @@ static void read_rows(const record_chunk_t *record, found_t *found)
     found->count = kept;
 }
 
+/* An executable mapping of a process. */
+typedef struct mapping {
+    uint32_t process;
+    uint64_t from, to, offset;
+    char *path; /* NULL: of no file */
+} mapping_t;
+
+typedef struct mappings {
+    mapping_t *list;
+    size_t count;
+} mappings_t;
+
+static mappings_t read_mappings(const record_chunk_t *record)
+{
+    mappings_t maps = { NULL, 0 };
+    for (uint32_t c = 1; c < chunks_of(record); c++) {
+        if (record[c].kind != RECORD_MAPS) continue;
+        const char *line = record[c].data, *end = line + record[c].is.filled, *next;
+        for (; line < end && (next = memchr(line, '\n', (size_t)(end - line))) != NULL; line = next + 1) {
+            mapping_t map = { record[c].process, 0, 0, 0, NULL };
+            char path[4096] = "";
+            if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %4095[^\n]", &map.from, &map.to,
+                       &map.offset, path) < 3)
+                continue;
+            if (path[0] == '/') map.path = tool_need(strdup(path));
+            maps.list = tool_need(realloc(maps.list, (maps.count + 1) * sizeof map));
+            maps.list[maps.count++] = map;
+        }
+    }
+    return maps;
+}
+
 /* The file and offset of an address, by the mappings that its process wrote: the last that has it counts. */
-static symbol_t find_module(record_chunk_t *record, uint32_t process, uint64_t address)
+static symbol_t find_module(const mappings_t *maps, uint32_t process, uint64_t address)
 {
     symbol_t symbol = { NULL, address, "", "" };
-    for (uint32_t c = 1; c < chunks_of(record); c++) {
-        if (record[c].kind != RECORD_MAPS || record[c].process != process) continue;
-        char *line = record[c].data, *end = line + record[c].is.filled, *next;
-        for (; line < end && (next = memchr(line, '\n', (size_t)(end - line))) != NULL; line = next + 1) {
-            uint64_t from, to, offset;
-            char path[4096] = "";
-            if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %4095[^\n]", &from, &to, &offset, path) <
-                3)
-                continue;
-            if (address < from || address >= to) continue;
-            free((void *)(uintptr_t)symbol.module);
-            symbol.module = path[0] == '/' ? tool_need(strdup(path)) : NULL;
-            symbol.offset = symbol.module ? address - from + offset : address;
-        }
+    for (size_t i = maps->count; i-- > 0;) {
+        const mapping_t *map = &maps->list[i];
+        if (map->process != process || address < map->from || address >= map->to) continue;
+        symbol.module = map->path;
+        if (map->path) symbol.offset = address - map->from + map->offset;
+        break;
     }
     return symbol;
 }
@@ -359,12 +382,13 @@ static int by_symbol(const void *a, const void *b)
     return order ? order : x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-static void find_places(record_chunk_t *record, found_t *found)
+static void find_places(const record_chunk_t *record, found_t *found)
 {
+    mappings_t maps = read_mappings(record); /* kept: the places point into it */
     symbol_t *places = tool_need(calloc(found->count + 1, sizeof *places)),
              *of = tool_need(calloc(found->count + 1, sizeof *of));
     for (size_t i = 0; i < found->count; i++)
-        places[i] = of[i] = find_module(record, found->rows[i].process, found->rows[i].sum.caller);
+        places[i] = of[i] = find_module(&maps, found->rows[i].process, found->rows[i].sum.caller);
     qsort(places, found->count, sizeof *places, by_symbol);
     for (size_t i = 0; i < found->count; i++)
         if (found->place_count == 0 || by_symbol(&places[found->place_count - 1], &places[i]) != 0)
@@ -377,11 +401,10 @@ static void find_places(record_chunk_t *record, found_t *found)
     free(of);
 }
 
-static void read_record(record_chunk_t *record, double tick_ns, found_t *found)
+static void read_record(const record_chunk_t *record, double tick_ns, found_t *found)
 {
     memset(found, 0, sizeof *found);
     found->tick_ns = tick_ns;
-    found->anything = chunks_of(record) > 1;
     read_rows(record, found);
     find_places(record, found);
     qsort(found->rows, found->count, sizeof *found->rows, by_waited);
@@ -478,14 +501,18 @@ static void print_rows(const found_t *found, uint32_t kind)
     free(rows);
 }
 
-static void print_found(const found_t *found, const char *program, bool keeps, uint32_t dropped)
+static void print_found(const found_t *found, const record_chunk_t *record, const plan_t *plan)
 {
-    fprintf(stderr, "\nconcede try: %s on %s\n", program, keeps ? "the C library's locks" : "concede's locks");
-    if (!found->anything)
-        fprintf(stderr, "It used no mutex and no condition variable, or its locks could not be watched.\n");
+    const char *locks = plan->keeps ? "the C library's locks" : "concede's locks";
+    fprintf(stderr, "\nconcede try: %s on %s\n", plan->arguments[0], locks);
+    if (record->is.header.processes == 0)
+        fprintf(stderr, "libconcede-pthread.so did not get into it, so nothing is known of its locks.\n");
+    else if (found->count == 0)
+        fprintf(stderr, "It used no mutex and no condition variable.\n");
     print_rows(found, RECORD_MUTEX);
     print_rows(found, RECORD_COND);
-    if (dropped) fprintf(stderr, "There were too many locks to watch: %u uses are missing.\n", dropped);
+    if (record->is.header.dropped)
+        fprintf(stderr, "There were too many locks to watch: %u uses are missing.\n", record->is.header.dropped);
 }
 
 static void write_rows(json_writer_t *w, const found_t *found, uint32_t kind)
@@ -563,7 +590,7 @@ static int watch(plan_t *plan, tool_output_t *output)
     ns = cc_now_ns() - ns;
     found_t found;
     read_record(record, (double)ns / (double)ticks, &found);
-    print_found(&found, plan->arguments[0], plan->keeps, record->is.header.dropped);
+    print_found(&found, record, plan);
     if (output->path) {
         json_writer_t w = { .out = tool_output_begin(output) };
         begin_json(&w, plan, plan->keeps);

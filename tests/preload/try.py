@@ -160,6 +160,17 @@ def program_without_locks_and_one_without_the_library_are_told_apart():
 
 
 @case
+def recorded_waits_are_read_by_tune():
+    with tempfile.TemporaryDirectory() as folder:
+        path = folder + "/found.json"
+        concede_try("--json", path, "--", compiled("contended_tune", CONTENDED))
+        data = json.loads(pathlib.Path(path).read_text())
+        tuned = json.loads(run(PROGRAM, "tune", "--file", path, "--json"))
+    times = sorted(t for kind in ("mutexes", "conditions") for row in data[kind] for t, n in row["times"])
+    need(tuned["waits"]["min_ns"] == times[0] and tuned["waits"]["max_ns"] == times[-1], tuned["waits"])
+
+
+@case
 def comparison_runs_as_often_as_it_says_and_in_turn():
     with tempfile.TemporaryDirectory() as folder:
         log = pathlib.Path(folder, "log")

@@ -27,7 +27,8 @@
 enum { WAIT, WAITS_FILE, PREFER };
 static const tool_option_t options[] = {
     { 'w', "wait", "WAIT", "how long the waits are: see below" },
-    { 'f', "file", "FILE", "read wait times from a file, one a line (- for standard input)" },
+    { 'f', "file", "FILE",
+      "read wait times from a file, one a line (- for standard input), or as concede try --json wrote them" },
     { 'p', "prefer", "WHAT",
       "latency, balance (the default) or cpu: what a nanosecond of CPU time is worth in lateness: "
       "0.1, 1 or 10" },
@@ -107,11 +108,43 @@ static void parse_waits(profile_t *p, const char *text)
     free(copy);
 }
 
+/* What `concede try --json` wrote: pairs of a time and how often a wait took so long. */
+static void read_recorded(profile_t *p, const char *path)
+{
+    static const char *const kinds[] = { "mutexes", "conditions" };
+    char error[256];
+    double all = 0;
+    json_t *root = json_parse_file(path, error, sizeof error);
+    if (!root) tool_die("%s", error);
+    for (int k = 0; k < 2; k++) {
+        const json_t *rows = json_get(root, kinds[k]);
+        for (const json_t *row = rows ? rows->child : NULL; row; row = row->next) {
+            const json_t *times = json_get(row, "times");
+            for (const json_t *pair = times ? times->child : NULL; pair; pair = pair->next) {
+                if (pair->count != 2) continue;
+                add_point(p, pair->child->number, pair->child->next->number);
+                all += pair->child->next->number;
+            }
+        }
+    }
+    json_free(root);
+    if (p->count == 0) tool_die("%s holds no wait times", path);
+    for (size_t i = 0; i < p->count; i++) p->points[i].share /= all;
+}
+
 static void read_waits(profile_t *p, const char *path)
 {
     char line[256];
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
     if (!file) tool_die("cannot read %s: %s", path, strerror(errno));
+    int first = getc(file);
+    if (first == '{') {
+        if (file == stdin) tool_die("what concede try has written is read from a file by its name");
+        fclose(file);
+        read_recorded(p, path);
+        return;
+    }
+    ungetc(first, file);
     for (int number = 1; fgets(line, sizeof line, file); number++) {
         char *text = line + strspn(line, " \t"), *end = text + strcspn(text, "#\r\n");
         double ns;

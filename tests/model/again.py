@@ -61,4 +61,15 @@ def a_failure_is_replayed_in_another_process(weakened):
     need(found(run(CLIENTS, *again[1].split(), fails=True)) == found(failed), "the replay finds something else")
 
 
+@case
+def a_walk_that_failed_is_had_again_by_its_seed():
+    lines = (SOURCE / "include/concede/lock.h").read_text().splitlines()
+    line = next(i + 1 for i, line in enumerate(lines) if "cc_fetch_add_release(" in line)
+    weakened = ["--weaken", "lock.h:%d:fetch:relaxed" % line]
+    failed = run(CLIENTS, *weakened, "--walk", "20000", "world_lock", fails=True)
+    again = re.search(r"^  again: \S+ (--weaken \S+ --draw \S+ \S+)$", failed, re.M)
+    need(again, "nothing to draw again:\n" + failed)
+    need(found(run(CLIENTS, *again[1].split(), fails=True)) == found(failed), "the seed finds something else")
+
+
 main()

@@ -1139,12 +1139,17 @@ static const model_client_t clients[] = {
 };
 
 #include "clients_once.h"
+#include "worlds.h"
 
+/* What is explored; or, with --walk, what is drawn at random. */
 int main(int argc, char **argv)
 {
     enum { CLIENTS = sizeof clients / sizeof *clients, ONCE = sizeof once_clients / sizeof *once_clients };
     static model_client_t all[CLIENTS + ONCE];
     memcpy(all, clients, sizeof clients);
     memcpy(all + CLIENTS, once_clients, sizeof once_clients);
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], "--walk") || !strcmp(argv[i], "--draw"))
+            return model_main(argc, argv, worlds, sizeof worlds / sizeof *worlds);
     return model_main(argc, argv, all, CLIENTS + ONCE);
 }

@@ -5,6 +5,7 @@
  *   system.c      src/os.h: waits and wakes, the clock, membarrier
  *   schedule.c    who makes the next step; one execution from its setup to its end
  *   explore.c     all executions, depth first: the choices, the states that were met before
+ *   walk.c        executions drawn at random, where there are too many
  *   trace.c       what a step looks like to a reader
  *   replay.c      a failed execution, once more
  *   mutants.c     one order weakened at a time
@@ -24,7 +25,7 @@ enum {
     SEQUENCE = 2048, /* stores of one thread in an execution */
     STORES = 1024,   /* stores to one word in an execution */
     CELLS = 1024,    /* plain memory under watch, in units of 4 bytes; a power of two */
-    STEPS = 4000,    /* an execution of more steps is a livelock */
+    STEPS = 4000,    /* of an execution that is explored; more are a livelock */
     CHOICES = 3 * STEPS,
     STALE_ROUNDS = 2, /* yields and waits after which a thread sees the newest store to a word it keeps reading */
     FREE_PAUSES = 2,  /* pauses of a thread, with accesses in between, that do not yield: it may spin in vain */
@@ -106,7 +107,8 @@ typedef struct settings {
     const model_client_t *client;
     unsigned client_number;
     unsigned bound, old_read_bound; /* old_read_bound 0: none */
-    bool tracing, replaying, deep;
+    bool tracing, replaying, deep, walking;
+    unsigned longest;     /* an execution of more steps is a livelock */
     const char *weakened; /* the mutant that this run is to be, or NULL */
     uint64_t step_limit;  /* of one exploration; 0: none. Not a time: every run does the same */
 } settings_t;
@@ -155,14 +157,32 @@ extern search_t search;
 
 /* ---- explore.c ---- */
 
+/* What is chosen. All alternatives are explored alike, but not drawn alike. */
+typedef enum choice_kind {
+    CHOOSE_ANY,
+    CHOOSE_READ, /* 0: the newest store */
+    CHOOSE_FAULT /* 0: nothing goes wrong */
+} choice_kind_t;
+
 /* 0 .. count-1: what this execution does here. */
-unsigned choose(unsigned count);
+unsigned choose(choice_kind_t kind, unsigned count);
 
 /* Whether everything from here on was or will be explored from an earlier visit; `stay`: the running thread could go
  * on. */
 bool seen_before(bool stay);
 
 model_verdict_t explore(const model_client_t *client, unsigned preemption_bound, unsigned old_read_bound);
+
+/* ---- walk.c ---- */
+
+unsigned draw(choice_kind_t kind, unsigned count);
+
+/* Which of `count` options goes on, of which the first `ready` need no deadline to pass and no reason. */
+unsigned draw_thread(const uint8_t *options, unsigned ready, unsigned count, bool stay);
+
+int walk_again(const char *seed, const char *name, const model_client_t *clients, size_t count);
+int walk(const char *program, const model_client_t *clients, size_t count, uint64_t executions, char **names);
+int walk_mutants(const model_client_t *clients, size_t count, uint64_t executions, const char *list);
 
 /* ---- schedule.c ---- */
 
@@ -249,6 +269,9 @@ void show_failure(const char *program);
 int replay(const char *program, const char *text, const model_client_t *clients, size_t count);
 
 /* ---- mutants.c ---- */
+
+/* The line of source that a site is on, without the blanks around it; "" if it cannot be read. */
+const char *source_line(const model_site_t *site);
 
 int mutate(const model_client_t *clients, size_t count, const char *list, const char *only);
 

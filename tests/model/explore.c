@@ -13,9 +13,10 @@ search_t search;
 
 /* ---- choices ---- */
 
-unsigned choose(unsigned count)
+unsigned choose(choice_kind_t kind, unsigned count)
 {
     if (count <= 1) return 0;
+    if (settings.walking) return draw(kind, count);
     if (search.path_used == CHOICES || count > 255) {
         fail(MODEL_MISUSE, "too many choices");
         return 0;
@@ -38,7 +39,7 @@ unsigned choose(unsigned count)
 
 unsigned model_choose(unsigned count)
 {
-    unsigned pick = choose(count);
+    unsigned pick = choose(CHOOSE_ANY, count);
     if (run.self == 0)
         run.setup_mark = mix(run.setup_mark, pick + 1);
     else
@@ -121,7 +122,8 @@ static void table_grow(void)
 /* Whether everything from here on was or will be explored from an earlier visit. */
 bool seen_before(bool stay)
 {
-    if (settings.replaying || settings.tracing) return false;
+    if (settings.walking || settings.replaying || settings.tracing || search.path_used < search.path_known)
+        return false;
     if (table.used * 2 >= table.size) table_grow();
     uint64_t hash = state_hash(stay);
     uint32_t budget = settings.bound == MODEL_UNBOUNDED ? 0 : settings.bound - run.preemptions;

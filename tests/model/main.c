@@ -29,6 +29,8 @@ int model_main(int argc, char **argv, const model_client_t *clients, size_t coun
 {
     unsigned forced = 0, forced_old = 0, passed = 0, failed = 0;
     bool has_forced = false, has_forced_old = false, any_named = false;
+    uint64_t walked = 0;
+    const char *found_list = NULL, *drawn = NULL;
     const char *replayed = NULL, *kept_list = NULL, *first_name = NULL;
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
@@ -46,11 +48,19 @@ int model_main(int argc, char **argv, const model_client_t *clients, size_t coun
             settings.weakened = value, i++;
         else if (!strcmp(argv[i], "--replay"))
             replayed = value, i++;
+        else if (!strcmp(argv[i], "--walk"))
+            walked = strtoull(value, NULL, 10), settings.walking = true, i++;
+        else if (!strcmp(argv[i], "--find"))
+            found_list = value, i++;
+        else if (!strcmp(argv[i], "--draw"))
+            drawn = value, settings.walking = true, i++;
         else if (argv[i][0] == '-') {
             printf("usage: %s [--full] [--bound N] [--old-reads N] [--steps N] [beginning of a client's name...]\n"
                    "       %s [--full] --mutate LIST [beginning of a mutant's name]\n"
-                   "       %s [--weaken MUTANT] --replay TEXT\n",
-                   argv[0], argv[0], argv[0]);
+                   "       %s [--weaken MUTANT] --replay TEXT\n"
+                   "       %s --walk EXECUTIONS [--find LIST] [beginning of a client's name...]\n"
+                   "       %s [--weaken MUTANT] --draw SEED CLIENT\n",
+                   argv[0], argv[0], argv[0], argv[0], argv[0]);
             return strcmp(argv[i], "--help") ? 2 : 0;
         } else {
             any_named = true;
@@ -62,6 +72,9 @@ int model_main(int argc, char **argv, const model_client_t *clients, size_t coun
     if (effort && strtol(effort, NULL, 10) >= 1000) settings.deep = true;
     if ((settings.deep || kept_list) && settings.step_limit == 0)
         settings.step_limit = kept_list ? MUTANT_STEPS : DEEP_STEPS;
+    if (drawn) return walk_again(drawn, first_name, clients, count);
+    if (settings.walking && found_list) return walk_mutants(clients, count, walked, found_list);
+    if (settings.walking) return walk(argv[0], clients, count, walked, first_name ? argv + 1 : NULL);
     if (kept_list) return mutate(clients, count, kept_list, first_name);
     if (replayed) return replay(argv[0], replayed, clients, count);
     printf("%-38s %11s %9s %10s %12s %12s %8s\n", "client", "preemptions", "old reads", "executions", "cut short",

@@ -65,7 +65,7 @@ word_t *word_at(const void *p)
     memory.word_index[i] = (uint8_t)++memory.word_count;
     memory.words[memory.word_count - 1].address = p;
     memory.words[memory.word_count - 1].shared =
-        settings.replaying && (memory.shared_words >> (memory.word_count - 1) & 1);
+        settings.walking || (settings.replaying && (memory.shared_words >> (memory.word_count - 1) & 1));
     return &memory.words[memory.word_count - 1];
 }
 
@@ -118,11 +118,12 @@ static word_t *begin(model_site_t *site, const void *p, size_t size)
         reschedule();
     } else {
         run.threads[run.self].paused = false;
-        if (++run.step >= STEPS) fail(MODEL_LIVELOCK, "a livelock: %d steps and no end", STEPS);
+        if (++run.step >= settings.longest) fail(MODEL_LIVELOCK, "a livelock: %u steps and no end", settings.longest);
     }
     check_alive(p, size);
     w = word_of(p, size);
-    if (peek(p, size) != value_of(w, newest(w)) && !w->shared && (w->users & (w->users - 1)) == 0) {
+    if (peek(p, size) != value_of(w, newest(w)) && (!w->shared || settings.walking) &&
+        (w->users & (w->users - 1)) == 0) {
         w->run = 0; /* its only user may also write it plainly */
         run.threads[run.self].now.seen[w - memory.words] = 0;
         w = word_of(p, size);
@@ -171,7 +172,7 @@ static void write_at(word_t *w, unsigned at, uint64_t value, unsigned order, boo
     s->view = order & MODEL_RELEASE ? me->now : me->fenced;
     s->view.seen[i] = id;
     if (modifies && read) join(&s->view, &memory.stores[read / SEQUENCE][read % SEQUENCE].view);
-    s->mark = mix(mix(id, value), view_hash(&s->view));
+    if (!settings.walking) s->mark = mix(mix(id, value), view_hash(&s->view));
     if (newest(w) == id) poke((void *)(uintptr_t)w->address, w->size, value);
     history(at == w->count - 1u ? 0 : at);
 }
@@ -190,7 +191,7 @@ uint64_t model_load_(model_site_t *site, const void *p, size_t size)
 {
     word_t *w = begin(site, p, size);
     if (!w) return peek(p, size);
-    store_id id = w->order[w->count - 1u - choose(w->count - oldest_place(w))];
+    store_id id = w->order[w->count - 1u - choose(CHOOSE_READ, w->count - oldest_place(w))];
     uint64_t value = read_from(w, id, site_order(site));
     trace("%-18s load %s of %s -> %" PRIu64 " (%s)", site_text(site), order_name[site_order(site)], word_name(w), value,
           from_text(w, id));
@@ -210,7 +211,7 @@ void model_store_(model_site_t *site, void *p, size_t size, uint64_t value)
     if (settings.client->insert)
         while (--at > place(run.threads[run.self].now.seen[w - memory.words]) && count < 200)
             if (!memory.stores[w->order[at] / SEQUENCE][w->order[at] % SEQUENCE].modifies) places[count++] = at;
-    at = places[choose(count)];
+    at = places[choose(CHOOSE_ANY, count)];
     write_at(w, at, value, site_order(site), false, 0);
     trace("%-18s store %s to %s <- %" PRIu64 "%s", site_text(site), order_name[site_order(site)], word_name(w), value,
           at + 1u < w->count ? " (before a newer one)" : "");
@@ -227,7 +228,7 @@ static store_id modify_choice(word_t *w)
         while (--at > place(run.threads[run.self].now.seen[w - memory.words]) && count < 200)
             if (!memory.stores[w->order[at] / SEQUENCE][w->order[at] % SEQUENCE].modifies)
                 found[count++] = w->order[at - 1];
-    return found[choose(count)];
+    return found[choose(CHOOSE_ANY, count)];
 }
 
 static uint64_t modify(model_site_t *site, word_t *w, uint64_t (*function)(uint64_t, uint64_t), uint64_t operand)
@@ -311,7 +312,7 @@ bool model_cas_(model_site_t *site, void *p, size_t size, void *expected, uint64
     for (unsigned at = w->count - 1u; at-- > oldest && count < 200;)
         if (value_of(w, w->order[at]) != want) found[count++] = w->order[at];
     bool may_fail = weak && value_of(w, last) == want && run.weak_failures < settings.client->weak_failures;
-    unsigned pick = choose(count + may_fail);
+    unsigned pick = choose(CHOOSE_READ, count + may_fail);
     store_id read = found[pick < count ? pick : 0];
     bool success = pick == 0 && value_of(w, read) == want;
     unsigned order = success ? site_order(site) : MODEL_RELAXED;

@@ -9,8 +9,7 @@
 
 extern model_site_t *__start_model_sites[], *__stop_model_sites[]; /* the linker's names for a section's ends */
 
-/* The line of source that a site is on, without the blanks around it; "" if it cannot be read. */
-static const char *source_line(const model_site_t *site)
+const char *source_line(const model_site_t *site)
 {
     static char text[512];
     text[0] = 0;

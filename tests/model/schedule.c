@@ -10,7 +10,7 @@
 
 enum { STACK = 256 * 1024 };
 
-settings_t settings;
+settings_t settings = { .longest = STEPS };
 run_t run;
 
 static char stacks[MODEL_THREADS + 1][STACK] __attribute__((aligned(64)));
@@ -66,7 +66,7 @@ static unsigned pick_next(void)
             if (asleep & bit(t)) length += snprintf(text + length, sizeof text - (size_t)length, " T%u", t);
         fail(MODEL_DEADLOCK, "a wake-up was lost: asleep for ever:%s", text);
     }
-    if (run.step >= STEPS) fail(MODEL_LIVELOCK, "a livelock: %d steps and no end", STEPS);
+    if (run.step >= settings.longest) fail(MODEL_LIVELOCK, "a livelock: %u steps and no end", settings.longest);
 
     for (unsigned t = 1; t <= run.thread_count; t++)
         if ((live & bit(t)) && !(run.threads[t].after & live)) may |= bit(t);
@@ -78,31 +78,34 @@ static unsigned pick_next(void)
     /* Going on with the same thread is choice 0; then the ready ones in turn; then those whose deadline would have to
      * pass; then those that would have to wake for no reason. */
     uint8_t options[3 * MODEL_THREADS] = { 0 };
-    unsigned count = 0, me = (unsigned)run.self;
+    unsigned count = 0, ready_count, me = (unsigned)run.self;
     bool stay = (may & ready & bit(me)) != 0;
     if (stay) options[count++] = (uint8_t)me;
+    ready_count = count;
     if (!stay || run.preemptions < settings.bound || settings.bound == MODEL_UNBOUNDED) {
         for (unsigned i = 0; i < run.thread_count; i++) {
             unsigned t = (me + i) % run.thread_count + 1;
             if ((may & ready & bit(t)) && !(stay && t == me)) options[count++] = (uint8_t)t;
         }
+        ready_count = count;
         for (unsigned t = 1; t <= run.thread_count; t++)
             if (may & timed & bit(t)) options[count++] = (uint8_t)t;
         if (run.spurious < settings.client->spurious)
             for (unsigned t = 1; t <= run.thread_count; t++)
                 if (asleep & bit(t)) options[count++] = (uint8_t)(t | 0x80);
     }
-    if (me != 0 && search.path_used >= search.path_known && seen_before(stay)) {
+    if (me != 0 && seen_before(stay)) {
         run.pruned = true;
         leave();
     }
-    unsigned option = options[choose(count)], next = option & 0x7f;
+    unsigned pick = settings.walking ? draw_thread(options, ready_count, count, stay) : choose(CHOOSE_ANY, count);
+    unsigned option = options[pick], next = option & 0x7f;
     if (stay && next != me) run.preemptions++;
 
     thread_t *th = &run.threads[next];
     if (th->status == ASLEEP && (option & 0x80)) {
         run.spurious++;
-        wake_up(th, choose(2) ? EINTR : 0);
+        wake_up(th, choose(CHOOSE_ANY, 2) ? EINTR : 0);
     } else if (th->status == ASLEEP) {
         wake_up(th, ETIMEDOUT);
     }

@@ -10,7 +10,7 @@
 static void fence_everywhere(const char *why)
 {
     fence(&run.threads[run.self]);
-    bool downwards = run.thread_count > 2 && choose(2);
+    bool downwards = run.thread_count > 2 && choose(CHOOSE_ANY, 2);
     history(downwards);
     for (unsigned i = 1; i <= run.thread_count; i++) {
         unsigned t = downwards ? run.thread_count + 1 - i : i;
@@ -39,7 +39,7 @@ int cc_os_wait_(const uint32_t *p, uint32_t expected, uint64_t deadline)
     bool equal = value_of(w, newest(w)) == expected, other = false;
     for (unsigned at = oldest; at + 1u < w->count; at++) other |= (value_of(w, w->order[at]) == expected) != equal;
     if (settings.old_read_bound && run.old_reads >= settings.old_read_bound) other = false;
-    if (other && choose(2)) {
+    if (other && choose(CHOOSE_READ, 2)) {
         equal = !equal;
         if (settings.old_read_bound) run.old_reads++;
     }
@@ -75,7 +75,7 @@ int cc_os_wait_(const uint32_t *p, uint32_t expected, uint64_t deadline)
 static int woken_as(const thread_t *th)
 {
     if (run.losses >= settings.client->losses) return 0;
-    int result = (int[]){ 0, EINTR, ETIMEDOUT }[choose(th->deadline == CC_FOREVER ? 2 : 3)];
+    int result = (int[]){ 0, EINTR, ETIMEDOUT }[choose(CHOOSE_FAULT, th->deadline == CC_FOREVER ? 2 : 3)];
     run.losses += result != 0;
     return result;
 }
@@ -104,7 +104,7 @@ void cc_os_wake_(const uint32_t *p, uint32_t count)
             queue[k] = (uint8_t)t;
         }
         if (sleepers == 0) break;
-        thread_t *th = &run.threads[queue[sleepers <= count - woken ? 0 : choose(sleepers)]];
+        thread_t *th = &run.threads[queue[sleepers <= count - woken ? 0 : choose(CHOOSE_ANY, sleepers)]];
         wake_up(th, woken_as(th));
         trace("wake on %s: T%d", word_name(w), (int)(th - run.threads));
     }
@@ -121,9 +121,10 @@ void cc_os_yield_(void)
 uint64_t cc_os_now_(void)
 {
     if (run.self == 0) return run.now_ns;
-    if (run.clock_jumps < settings.client->clock_jumps && choose(2)) {
+    if (run.clock_jumps < settings.client->clock_jumps && choose(CHOOSE_FAULT, 2)) {
         run.clock_jumps++;
-        run.now_ns += SECOND;
+        *(settings.client->refusals ? &run.threads[run.self].waited : &run.now_ns) += SECOND;
+        if (settings.client->refusals) fence_everywhere("time passes");
     }
     history(now_of(&run.threads[run.self]));
     return now_of(&run.threads[run.self]);
@@ -142,7 +143,7 @@ bool cc_os_membarrier_register_(void)
 bool cc_os_membarrier_(void)
 {
     if (run.self == 0 || !settings.client->membarrier) return settings.client->membarrier;
-    if (run.refusals < settings.client->refusals && choose(2)) {
+    if (run.refusals < settings.client->refusals && choose(CHOOSE_FAULT, 2)) {
         run.refusals++;
         history(0x4ef);
         trace("membarrier is refused");

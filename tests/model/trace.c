@@ -15,7 +15,7 @@ const char *const verdict_name[] = { "passes",    "assertion",      "lost wake-u
 
 void trace_line(const char *format, ...)
 {
-    if (run.step > TRACED && run.step < STEPS - TRACED) return;
+    if (run.step > TRACED && run.step + TRACED < settings.longest) return;
     va_list arguments;
     printf("  %4u  T%d  ", run.step, run.self);
     va_start(arguments, format);

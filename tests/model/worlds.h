@@ -10,6 +10,7 @@ static struct {
     uint32_t expected; /* counted without the checker's knowledge: what must be there in the end */
     /* channels */
     unsigned senders, receivers, sending; /* sending: senders that have not finished */
+    bool one_to_one;                      /* SPSC */
     size_t size;                          /* of a message */
     bool closed_early;                    /* by a thread that neither sends nor receives */
     uint32_t data[MODEL_THREADS + 1], flags[MODEL_THREADS + 1];
@@ -176,6 +177,7 @@ static void channel_world_setup(uint32_t kind)
     uint32_t snooze_iters = (const uint32_t[]){ CC_SNOOZE_NONE, 1, CC_SNOOZE_ADAPTIVE }[model_choose(3)];
     channel_setup_of_size(size, kind, capacity, snooze_iters, some_cpus());
     world_setup(0);
+    world.one_to_one = kind == CC_CHANNEL_SPSC;
     world.size = size;
     world.senders = kind == CC_CHANNEL_SPSC ? 1 : 1 + model_choose(WORLD_SENDERS);
     world.receivers = kind == CC_CHANNEL_SPSC ? 1 : 1 + model_choose(4);
@@ -215,7 +217,7 @@ static uint32_t world_send(uint32_t sender, uint32_t from, uint32_t to)
     case 1: error = cc_channel_try_send(channel, messages); break;
     case 2: error = cc_channel_send_timeout(channel, messages, 1000); break;
     case 3: /* in place, where nobody else closes: commit does not tell whether that was too late */
-        if (is_spsc_(channel) && !world.closed_early) {
+        if (world.one_to_one && !world.closed_early) {
             uint32_t *slot = cc_channel_reserve(channel);
             if (!slot) {
                 cc_os_yield_();
@@ -256,7 +258,7 @@ static bool world_receive(void)
     case 1: error = cc_channel_try_recv(channel, messages); break;
     case 2: error = cc_channel_recv_timeout(channel, messages, 1000); break;
     case 3:
-        if (is_spsc_(channel)) {
+        if (world.one_to_one) {
             const uint32_t *slot = cc_channel_peek(channel);
             if (!slot) {
                 error = cc_channel_try_recv(channel, messages);

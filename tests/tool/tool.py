@@ -807,6 +807,60 @@ def pointing_at_a_chart_shows_its_values():
         )
 
 
+# Finds texts that lie over each other, or of which a part cannot be seen: in a chart by the boxes of its texts, elsewhere by
+# what its own box or the window cuts off, unless one can scroll there.
+LOOK = """<script>addEventListener('load', () => setTimeout(() => {
+    const bad = [], name = n => n.textContent.trim().slice(0, 40);
+    const shown = b => b.width > 0 && b.height > 0;
+    for (const svg of document.querySelectorAll('svg')) {
+        const frame = svg.getBoundingClientRect(), texts = [];
+        if (!shown(frame) || getComputedStyle(svg).visibility === 'hidden') continue;
+        for (const text of svg.querySelectorAll('text')) {
+            const b = text.getBoundingClientRect();
+            if (!shown(b) || !text.textContent.trim()) continue;
+            if (b.left < frame.left - 1 || b.right > frame.right + 1 || b.top < frame.top - 2 || b.bottom > frame.bottom + 2)
+                bad.push('cut off in a chart: ' + name(text));
+            for (const [other, o] of texts)
+                if (Math.min(b.right, o.right) - Math.max(b.left, o.left) > 1
+                    && Math.min(b.bottom, o.bottom) - Math.max(b.top, o.top) > 3)
+                    bad.push('one over the other: ' + name(text) + ' | ' + name(other));
+            texts.push([text, b]);
+        }
+    }
+    const scrolls = n => n && (['auto', 'scroll'].includes(getComputedStyle(n).overflowX) || scrolls(n.parentElement));
+    let looked = 0;
+    for (const n of document.querySelectorAll('body *')) {
+        const own = [...n.childNodes].some(c => c.nodeType === 3 && c.textContent.trim());
+        const b = n.getBoundingClientRect(), style = getComputedStyle(n);
+        if (!own || !shown(b) || n.closest('svg') || n.closest('script, style, [hidden]')) continue;
+        looked++;
+        if (b.right > innerWidth + 1 && !scrolls(n)) bad.push('beyond the window: ' + name(n));
+        if (style.overflowX === 'hidden' && n.scrollWidth > n.clientWidth + 1) bad.push('cut off: ' + name(n));
+    }
+    document.body.dataset.looked = looked;
+    document.body.dataset.back = getComputedStyle(document.body).backgroundColor;
+    document.body.dataset.bad = bad.join('; ');
+}, 500));</script>"""
+
+
+@case(each=["%d, %s" % (w, s) for w in (1300, 400) for s in ("light", "dark")])
+def report_has_no_text_that_is_cut_off_or_overlaps(which):
+    width, scheme = which.split(", ")
+    flags = ["--window-size=%s,900" % width, "--blink-settings=preferredColorScheme=%d" % (scheme == "light")]
+    picture = pathlib.Path(os.environ["CONCEDE_BINARY_DIR"], "report-%s-%s.png" % (width, scheme))
+    with tempfile.TemporaryDirectory() as folder:
+        page, _ = draw(folder, results(5))
+        page.write_text(page.read_text().replace("</body>", LOOK + "</body>"))
+        attributes = find(browser(page, folder, *flags), "body")[0]["attributes"]
+        tall = [f.replace(",900", ",6000") for f in flags]
+        browser(page, folder, *tall, "--screenshot=" + str(picture))
+    need(int(attributes.get("data-looked", 0)) > 100, "looked at %s texts" % attributes.get("data-looked"))
+    back = [int(n) for n in re.findall(r"\d+", attributes["data-back"])[:3]]
+    need((sum(back) > 384) == (scheme == "light"), "%s on %s" % (scheme, attributes["data-back"]))
+    need(picture.stat().st_size > 20000, "no picture: %s" % picture)
+    need(not attributes["data-bad"], attributes["data-bad"].replace("; ", "\n"))
+
+
 @case(each=["1300x900", "400x900"])
 def maps_show_every_cell_and_its_figures(window):
     data = map_results(3)

@@ -1,9 +1,9 @@
 /* record.h: what libconcede-pthread.so writes while it watches, and `concede try` reads after the end.
  *
- * One file of fixed-size chunks, mapped by the program that runs and kept by the tool, so that nothing is lost if the program
- * is killed. The first chunk is the header; each other one belongs to one process and holds entries, histograms or the
- * process's executable mappings. Whoever needs a chunk adds to `used` and fills in the kind last: a chunk of no kind was never
- * finished and is skipped. */
+ * One file of fixed-size chunks, mapped by the program that runs and kept by the tool, so that nothing is lost if the
+ * program is killed. The first chunk is the header; each other one belongs to one process and holds entries, histograms
+ * or the process's executable mappings. Whoever needs a chunk adds to `used` and fills in the kind last: a chunk of no
+ * kind was never finished and is skipped. */
 #ifndef CONCEDE_PRELOAD_RECORD_H
 #define CONCEDE_PRELOAD_RECORD_H
 

@@ -1,5 +1,5 @@
-/* watch.c: see watch.h. Called from inside locks, so it takes memory from the system and never from malloc, and it makes its
- * few system calls by their numbers: those of the C library are cancellation points. */
+/* watch.c: see watch.h. Called from inside locks, so it takes memory from the system and never from malloc, and it
+ * makes its few system calls by their numbers: those of the C library are cancellation points. */
 #include "watch.h"
 
 #include <concede/atomic.h>
@@ -120,8 +120,8 @@ void watch_leave(watch_thread_t *thread)
     cc_lock_release(&lock);
 }
 
-/* Writes the executable mappings of the process, a line each as /proc/self/maps has them, so that the tool can tell which
- * file an address is of. With the lock held. */
+/* Writes the executable mappings of the process, a line each as /proc/self/maps has them, so that the tool can tell
+ * which file an address is of. With the lock held. */
 static void write_maps_(void)
 {
     char text[4096];

@@ -26,8 +26,8 @@ void watch_gave_up(watch_thread_t *thread, const void *mutex, const void *caller
 /* It is given up now. */
 void watch_released(watch_thread_t *thread, const void *mutex);
 
-/* A wait on a condition variable begins and ends, which gives up the mutex meanwhile. A wait that follows a wake-up, with the
- * mutex held all the time between, says that the wake-up was in vain. */
+/* A wait on a condition variable begins and ends, which gives up the mutex meanwhile. A wait that follows a wake-up,
+ * with the mutex held all the time between, says that the wake-up was in vain. */
 void watch_wait_begins(watch_thread_t *thread, const void *cond, const void *mutex, const void *caller, uint64_t now);
 void watch_wait_ended(watch_thread_t *thread, const void *cond, const void *mutex, const void *caller, bool woken,
                       uint64_t began);

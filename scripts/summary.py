@@ -69,7 +69,8 @@ def table(text):
 
 
 def with_table(readme, made):
-    return re.sub(r"(<!-- summary:begin -->\n).*?(<!-- summary:end -->)", lambda m: m[1] + made + m[2], readme, flags=re.S)
+    return re.sub(r"(<!-- summary:begin -->\n).*?(<!-- summary:end -->)", lambda m: m[1] + made + m[2], readme,
+                  flags=re.S)
 
 
 if __name__ == "__main__":

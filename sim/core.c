@@ -9,8 +9,8 @@
  * has arrived. A request waits for those before it. A CPU that got a line to write keeps it for `hold`, whoever wants
  * it, so that it gets some work done on it. Many may read a line one shortly after the other.
  *
- * A store does not wait: it takes effect when the line arrives, and its thread goes on meanwhile, which alone sees it. A
- * read-modify-write and a full fence wait until those before them are done. */
+ * A store does not wait: it takes effect when the line arrives, and its thread goes on meanwhile, which alone sees it.
+ * A read-modify-write and a full fence wait until those before them are done. */
 #include "core.h"
 #include "../tests/model/coroutine.h"
 #include "model_atomic.h"

@@ -1,6 +1,6 @@
-/* model_atomic.h: what include/concede/atomic.h becomes in the simulator: every access is a call into core.c, which takes
- * virtual time for it. The model checker has one of its own (tests/model); CC_MODEL and the include path choose. Memory
- * orders do not matter here: every access takes effect in one order that all threads see. */
+/* model_atomic.h: what include/concede/atomic.h becomes in the simulator: every access is a call into core.c, which
+ * takes virtual time for it. The model checker has one of its own (tests/model); CC_MODEL and the include path choose.
+ * Memory orders do not matter here: every access takes effect in one order that all threads see. */
 #ifndef CONCEDE_SIM_MODEL_ATOMIC_H
 #define CONCEDE_SIM_MODEL_ATOMIC_H
 

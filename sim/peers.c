@@ -1,8 +1,9 @@
 /* peers.c: what others do, each in a few lines on the same atomics: the algorithm, not the project's code.
  *
  *   cas      crossbeam's Backoff
- *   lock     test-and-set; test-and-test-and-set that backs off; ticket; MCS; the three-state futex mutex of C libraries,
- *            and the same with a spin before it; a mutex on a table of parked threads, fair now and then; a cohort lock
+ *   lock     test-and-set; test-and-test-and-set that backs off; ticket; MCS; the three-state futex mutex of C
+ *            libraries, and the same with a spin before it; a mutex on a table of parked threads, fair now and
+ *            then; a cohort lock
  *   park     a futex
  *   channel  an array queue as crossbeam has it; a mutex and two condition variables around a ring */
 #include "bench.h"
@@ -11,7 +12,7 @@
 
 #include <concede/pause.h>
 
-/* ---- cas ----------------------------------------------------------------------------------------------------------- */
+/* ---- cas --------------------------------------------------------------------------------------------------------- */
 
 static void pauses(uint32_t n)
 {
@@ -46,7 +47,7 @@ static void cross_snooze(cross_backoff *b)
 #define CAS_FAILED cross_spin(&backoff);
 #include "../bench/loops/cas.h"
 
-/* ---- locks that cannot sleep ----------------------------------------------------------------------------------------- */
+/* ---- locks that cannot sleep ------------------------------------------------------------------------------------- */
 
 #define SUBJECT test_and_set
 #define NAME    "test-and-set"
@@ -132,8 +133,8 @@ static void mcs_release(mcs_node **lock, mcs_node *mine)
 #define RELEASE(l) mcs_release(l, &mine)
 #include "../bench/loops/lock.h"
 
-/* A queue for each socket, and tickets for whoever heads one; who is followed by one of its own socket leaves it the ticket,
- * up to 64 times. */
+/* A queue for each socket, and tickets for whoever heads one; who is followed by one of its own socket leaves it the
+ * ticket, up to 64 times. */
 enum { SOCKETS = 64, PASSES = 64 };
 enum { TAKEN, WAITS, HAS_TICKET, HEADS };
 typedef struct cohort_lock {
@@ -185,7 +186,7 @@ static void cohort_release(cohort_lock *l, mcs_node *mine)
 #define RELEASE(l) cohort_release(l, &mine)
 #include "../bench/loops/lock.h"
 
-/* ---- locks that sleep ------------------------------------------------------------------------------------------------ */
+/* ---- locks that sleep -------------------------------------------------------------------------------------------- */
 
 /* 0 free, 1 held, 2 held and somebody may sleep. */
 static void futex_acquire(uint32_t *lock, uint32_t spins)
@@ -220,8 +221,9 @@ static void futex_release(uint32_t *lock)
 #define RELEASE(l) futex_release(l)
 #include "../bench/loops/lock.h"
 
-/* Bit 0 held, bit 1 somebody is in the queue. The queue lies in a table beside the lock, behind a lock of its own; a release
- * that finds somebody there wakes the first; after a random time, 0.5 ms on average, it hands the lock over to it. */
+/* Bit 0 held, bit 1 somebody is in the queue. The queue lies in a table beside the lock, behind a lock of its own; a
+ * release that finds somebody there wakes the first; after a random time, 0.5 ms on average, it hands the lock over to
+ * it. */
 typedef struct parked {
     struct parked *next;
     uint32_t sleeps, handed;
@@ -320,7 +322,7 @@ static void parking_release(uint32_t *word)
 #define RELEASE(l) parking_release(l)
 #include "../bench/loops/lock.h"
 
-/* ---- park ---------------------------------------------------------------------------------------------------------- */
+/* ---- park -------------------------------------------------------------------------------------------------------- */
 
 typedef struct futex_box {
     uint32_t number;
@@ -341,10 +343,10 @@ typedef struct futex_box {
     (void)cc_os_wait_(&(b)->number, seen, CC_FOREVER)
 #include "../bench/loops/park.h"
 
-/* ---- channels -------------------------------------------------------------------------------------------------------- */
+/* ---- channels ---------------------------------------------------------------------------------------------------- */
 
-/* A ring of slots with stamps, a head and a tail that count laps. Who finds it full or empty snoozes, then is put on a list
- * behind a mutex and sleeps; who changes it looks whether the list is empty. */
+/* A ring of slots with stamps, a head and a tail that count laps. Who finds it full or empty snoozes, then is put on a
+ * list behind a mutex and sleeps; who changes it looks whether the list is empty. */
 typedef struct cross_waiter {
     struct cross_waiter *next;
     uint32_t chosen;

@@ -1,8 +1,8 @@
 /* sim.h: `concede simulate`: workloads and implementations on simulated machines.
  *
- * The library's sources, the loops of bench/loops and the peers of sim/peers.c are compiled a second time, with every atomic
- * access and system call redirected to core.c. All of it is one object file whose only symbols are those here (sim/
- * CMakeLists.txt), so that it lies beside the real library in one program. */
+ * The library's sources, the loops of bench/loops and the peers of sim/peers.c are compiled a second time, with every
+ * atomic access and system call redirected to core.c. All of it is one object file whose only symbols are those here
+ * (sim/ CMakeLists.txt), so that it lies beside the real library in one program. */
 #ifndef CONCEDE_SIM_H
 #define CONCEDE_SIM_H
 

@@ -1,10 +1,10 @@
 /* lock_debug.c: what code that was compiled with CC_DEBUG asks about each lock that it takes and releases.
  *
- * A table says which thread holds which lock, as far as both calls were compiled with CC_DEBUG. A lock has one place in it, by
- * its address; another lock that needs the place takes it, and mistakes with the first go unnoticed. So an entry that is there
- * says that this thread was the last to take this lock and has not released it. That is not enough to be sure of a mistake,
- * because the lock may have been set to CC_LOCK_INIT since, or freed and made again, and taken by another thread which has not
- * noted it yet: so a mistake must stay one while others had time to run. */
+ * A table says which thread holds which lock, as far as both calls were compiled with CC_DEBUG. A lock has one place in
+ * it, by its address; another lock that needs the place takes it, and mistakes with the first go unnoticed. So an entry
+ * that is there says that this thread was the last to take this lock and has not released it. That is not enough to be
+ * sure of a mistake, because the lock may have been set to CC_LOCK_INIT since, or freed and made again, and taken by
+ * another thread which has not noted it yet: so a mistake must stay one while others had time to run. */
 #include <concede/lock.h>
 
 #include <stdio.h>
@@ -12,7 +12,8 @@
 
 #include "os.h"
 
-/* An entry: the address in units of 4 bytes, without what its place tells; then the thread's number, from 1. 0: nobody. */
+/* An entry: the address in units of 4 bytes, without what its place tells; then the thread's number, from 1. 0:
+ * nobody. */
 enum {
     PLACES = 1024,
     THREAD_BITS = sizeof(uintptr_t) > 4 ? 24 : 12 /* the addresses of today fit above them; more threads go unnoticed */

@@ -12,8 +12,8 @@
  *   load     cc_load_relaxed(p)  cc_load_acquire(p)
  *   store    cc_store_relaxed(p, v)  cc_store_release(p, v)
  *   swap     cc_exchange_{relaxed,acquire,release,acq_rel}(p, v)                      -> the old value
- *   compare  cc_cas_{relaxed,acquire,release,acq_rel}(p, &expected, v)                -> bool; on failure expected = *p,
- *            and cc_cas_weak_...: may fail for no reason; for loops                      read relaxed
+ *   compare  cc_cas_{relaxed,acquire,release,acq_rel}(p, &expected, v)                -> bool; on failure *p is read,
+ *            and cc_cas_weak_...: may fail for no reason; for loops               relaxed, into expected
  *   modify   cc_fetch_add_{relaxed,acquire,release,acq_rel}(p, v), cc_fetch_sub_..., cc_fetch_or_..., cc_fetch_and_...
  *   fence    cc_fence_full()    orders everything before it against everything after it: also a store against a load */
 #ifndef CONCEDE_ATOMIC_H

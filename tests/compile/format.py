@@ -16,7 +16,7 @@ CLANG_FORMAT = "14."
 
 def text_files():
     for folder, folders, names in os.walk(SOURCE):
-        folders[:] = sorted(f for f in folders if f != ".git" and f != "target" and not f.startswith(("build", "__pycache__")))
+        folders[:] = sorted(f for f in folders if not re.match(r"build|\.git$|target$|__pycache__$", f))
         for name in sorted(names):
             path = pathlib.Path(folder, name)
             if path.suffix not in (".svg", ".lock", ".pyc", ".png") and path.name != ".git":
@@ -29,7 +29,7 @@ FILES = [(str(p.relative_to(SOURCE)), p.read_text(encoding="utf-8")) for p in te
 def may_be_long(name, line):
     """A row of a table, a record, an address: it cannot be broken. What a program wrote is as it comes."""
     return (name.startswith(("doc/benchmarks.md", "doc/man/")) or name.endswith(".md") and line.startswith("|")
-            or name.endswith((".txt", "report.html")) and not name.endswith("CMakeLists.txt") and not line.startswith("#")
+            or re.search(r"(?<!CMakeLists)\.txt$|report\.html$", name) and not line.startswith("#")
             or re.fullmatch(r"\W*https?://\S+", line))
 
 

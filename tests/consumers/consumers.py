@@ -115,7 +115,8 @@ def single_header(folder, name="concede_single.h"):
 
 # What a user may have included before: nothing, what hides most under -std=c11, everything that the library uses.
 BEFORE = {"nothing": "", "stdio.h": "#include <stdio.h>\n",
-          "much": "".join("#include <%s>\n" % h for h in "errno.h fcntl.h sched.h stdio.h string.h time.h unistd.h".split()),
+          "much": "".join("#include <%s>\n" % h
+                          for h in "errno.h fcntl.h sched.h stdio.h string.h time.h unistd.h".split()),
           "much of POSIX": "#define _POSIX_C_SOURCE 200809L\n#include <time.h>\n#include <unistd.h>\n"}
 PROGRAM = (HERE / "program.c").read_text()
 
@@ -248,7 +249,8 @@ def python_can_call_every_layer():
 @case(each=["shared", "static", "sources"])
 def rust_crate_has_every_layer(form):
     folder = work / ("rust " + form)
-    shutil.copytree(SOURCE / "examples/rust", folder / "examples/rust", ignore=shutil.ignore_patterns("target", "*.lock"))
+    shutil.copytree(SOURCE / "examples/rust", folder / "examples/rust", ignore=shutil.ignore_patterns("target",
+                                                                                                      "*.lock"))
     env = {"LD_LIBRARY_PATH": str(lib_dir)}
     if form == "sources":
         shutil.copytree(tree / "src", folder / "src")

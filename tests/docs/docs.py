@@ -128,7 +128,8 @@ def columns_of_a_table_are_wide_enough(name):
     """Else two cells run into each other under man. The last column has no width: so it wraps where it begins."""
     cell = SourceFileLoader("manual", str(SOURCE / "doc/manual")).load_module().cell
     problems = []
-    for widths, body in re.findall(r"^\.Bl -column(.*)\n((?:.*\n)*?)\.El", (SOURCE / "man" / name).read_text(), flags=re.M):
+    for widths, body in re.findall(r"^\.Bl -column(.*)\n((?:.*\n)*?)\.El", (SOURCE / "man" / name).read_text(),
+                                   flags=re.M):
         widths = re.findall(r'"([^"]*)"', widths)
         rows = [[cell(c).replace("`", "") for c in re.split(r" ?\bTa\b ?", row)]
                 for row in re.findall(r"^\.It ?(.*)$", body, flags=re.M)]

@@ -9,7 +9,8 @@ sys.path.insert(0, str(SOURCE / "tests"))
 from checks import case, main, need, run  # noqa: E402
 
 CLIENTS = os.environ["CONCEDE_MODEL_CLIENTS"]
-SOME = ["costs_asked_by_two", "parker_ping_pong", "event_changing_condition", "event_membarrier_lost_fenced", "lock_three_threads",
+SOME = ["costs_asked_by_two", "parker_ping_pong", "event_changing_condition", "event_membarrier_lost_fenced",
+        "lock_three_threads",
         "spsc_try", "mpmc_one", "mpmc_8_one"]
 
 

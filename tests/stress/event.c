@@ -2,10 +2,10 @@
  * fences (STRESS_NO_FENCE), where the same scenario must find the lost wake-up. */
 #include "stress.h"
 
-/* Two threads hand a turn to and fro. Whoever hands it over first dirties some lines that the other has read: the stores
- * queue up behind each other, and the turn's store is the last of them, so that it becomes visible late, long after the
- * notifier has looked whether anybody waits. That is the moment that the fences are for. Both meet in it when one answers
- * at once, because it was awake, while the other is about to sleep. */
+/* Two threads hand a turn to and fro. Whoever hands it over first dirties some lines that the other has read: the
+ * stores queue up behind each other, and the turn's store is the last of them, so that it becomes visible late, long
+ * after the notifier has looked whether anybody waits. That is the moment that the fences are for. Both meet in it when
+ * one answers at once, because it was awake, while the other is about to sleep. */
 enum { LINES = 32 };
 typedef struct line {
     CC_ALIGNED_(CC_CACHE_LINE) uint64_t value;
@@ -24,8 +24,9 @@ typedef struct ping_pong {
 
 #define OVER UINT64_MAX
 
-/* By hand, without the phases before: sleeps whenever it can. If the wait ends by its deadline although the notifier has
- * finished, and its epoch is not there, then that notify missed a thread that was listening: no false alarm is possible. */
+/* By hand, without the phases before: sleeps whenever it can. If the wait ends by its deadline although the notifier
+ * has finished, and its epoch is not there, then that notify missed a thread that was listening: no false alarm is
+ * possible. */
 static uint64_t await_turn(stress_thread *t, ping_pong *p, int side, uint64_t turn)
 {
     cc_event_t *event = &p->side[side].event;
@@ -94,7 +95,8 @@ static uint64_t lost_in_ping_pong(uint64_t ms)
 
 #if defined(STRESS_NO_FENCE)
 
-/* Under a sanitizer or an emulator stores hardly ever linger, so only the real machine with time to try must find it. */
+/* Under a sanitizer or an emulator stores hardly ever linger, so only the real machine with time to try must find
+ * it. */
 TEST(a_missing_fence_loses_a_wake_up_and_is_noticed)
 {
     static const uint32_t modes[] = { CC_FENCE_SYMMETRIC_, CC_FENCE_ASYMMETRIC_ };
@@ -117,7 +119,8 @@ STRESS(ping_pong_loses_no_wake_up)
 }
 
 /* Producers add to a count, consumers take from it one by one: the simplest lock-free structure that one can wait for.
- * Some consumers give up after a short while and come back; their timeouts must not swallow what was meant for others. */
+ * Some consumers give up after a short while and come back; their timeouts must not swallow what was meant for
+ * others. */
 typedef struct crowd {
     CC_ALIGNED_(CC_CACHE_LINE) uint64_t available;
     CC_ALIGNED_(CC_CACHE_LINE) cc_event_t event;

@@ -21,7 +21,8 @@ FAST = ["-s", "0.002", "-r", "3"]
 
 
 def bench(*arguments, code=0, width=100, **more):
-    done = subprocess.run([PROGRAM, "bench", *map(str, arguments)], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    done = subprocess.run([PROGRAM, "bench", *map(str, arguments)], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE,
                           env=dict(os.environ, COLUMNS=str(width)), timeout=300, **more)
     need(done.returncode == code, "bench %s: exit code %d, not %d\n%s%s" % (
         " ".join(map(str, arguments)), done.returncode, code, done.stdout, done.stderr))
@@ -67,7 +68,8 @@ def wrong_argument_gets_one_line_and_exit_code_2(what):
 @case(each=["--from", "--compare"])
 def a_file_that_is_no_result_is_refused(option):
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in (("absent", None), ("empty", ""), ("other", '{"a": 1}'), ("torn", '{"concede_bench": 1, "runs": [')):
+        for name, text in (("absent", None), ("empty", ""), ("other", '{"a": 1}'),
+                           ("torn", '{"concede_bench": 1, "runs": [')):
             path = pathlib.Path(folder, name)
             if text is not None:
                 path.write_text(text)
@@ -89,12 +91,15 @@ def every_workload_and_implementation_in_the_list_can_be_measured_by_name():
 
 @case
 def json_has_the_documented_form():
-    data = json.loads(bench("lock.wait", "park", "channel.many", "-t", "2", "--json", "-", "--only", "concede,libc", *FAST)[0])
+    data = json.loads(bench("lock.wait", "park", "channel.many", "-t", "2", "--json", "-", "--only", "concede,libc",
+                            *FAST)[0])
     need(data["concede_bench"] == 1 and not data["interrupted"], data.keys())
     need(not undocumented("bench", data), undocumented("bench", data))
-    need(data["command"].startswith("concede bench lock.wait") and re.match(r"\d{4}-\d\d-\d\dT", data["date"]), data["command"])
+    need(data["command"].startswith("concede bench lock.wait") and re.match(r"\d{4}-\d\d-\d\dT", data["date"]),
+         data["command"])
     need(data["machine"]["clock_overhead_ns"] > 0 and 0 < data["histogram_error"] < .01, data["machine"])
-    need({r["workload"] for r in data["runs"]} >= {"lock.wait", "park.post", "channel.many"}, [r["workload"] for r in data["runs"]])
+    need({r["workload"] for r in data["runs"]} >= {"lock.wait", "park.post", "channel.many"},
+         [r["workload"] for r in data["runs"]])
     for run in data["runs"]:
         need(run["rounds"] == 3 == len(run["others"]) and len(run["line_ns"]) == 6, run["workload"])
         names = [r["name"] for r in run["results"]]
@@ -106,8 +111,10 @@ def json_has_the_documented_form():
             if "latency" in result:
                 shares = [q[0] for q in result["latency"]["quantiles"]]
                 values = [q[1] for q in result["latency"]["quantiles"]]
-                need(shares == sorted(shares) and values == sorted(values) and result["latency"]["count"] > 0, result["name"])
-            need(len(result["per_thread"]) in (run["parameters"]["threads"], run["parameters"].get("receivers")), result["name"])
+                need(shares == sorted(shares) and values == sorted(values) and result["latency"]["count"] > 0,
+                     result["name"])
+            need(len(result["per_thread"]) in (run["parameters"]["threads"], run["parameters"].get("receivers")),
+                 result["name"])
 
 
 def sample(folder, change=None):
@@ -130,7 +137,8 @@ def tables_hold_the_figures_of_the_file():
         table = bench("--from", path, width=300)[0]
         for run in data["runs"]:
             for result in run["results"]:
-                found = [r for r in rows if r["name"] == result["name"] and r["workload"] == run["workload"] and r["metric"] == run["primary"]
+                found = [r for r in rows if r["name"] == result["name"] and r["workload"] == run["workload"]
+                         and r["metric"] == run["primary"]
                          and int(r["threads"]) == run["parameters"]["threads"]]
                 need(found, "%s of %s is not there" % (result["name"], run["workload"]))
                 need(result["name"] in table and result["name"] in texts["document"], result["name"])
@@ -170,17 +178,22 @@ def compare_tells_a_change_from_noise():
 
 @case
 def a_cell_of_a_map_can_be_chosen():
-    data = json.loads(bench("lock.map", "--held", "1us,200ns", "--outside", "5us", "-t", "3", "--only", "concede,pthread_mutex",
+    data = json.loads(bench("lock.map", "--held", "1us,200ns", "--outside", "5us", "-t", "3", "--only",
+                            "concede,pthread_mutex",
                             "--json", "-", *FAST)[0])
-    got = [(r["parameters"]["held_ns"], r["parameters"]["outside_ns"], r["parameters"]["threads"]) for r in data["runs"]]
+    got = [(r["parameters"]["held_ns"], r["parameters"]["outside_ns"], r["parameters"]["threads"])
+           for r in data["runs"]]
     need(got == [(1000, 5000, 3), (200, 5000, 3)], got)
-    need({"rate", "p50", "p99", "p999", "cpu", "jain"} == set(data["runs"][0]["results"][0]["metrics"]), data["runs"][0])
-    data = json.loads(bench("channel.map", "--between", "1:1,2:1", "--interval", "0", "--burst", "16", "--work", "1us", "--only",
+    need({"rate", "p50", "p99", "p999", "cpu", "jain"} == set(data["runs"][0]["results"][0]["metrics"]),
+         data["runs"][0])
+    data = json.loads(bench("channel.map", "--between", "1:1,2:1", "--interval", "0", "--burst", "16", "--work", "1us",
+                            "--only",
                             "concede,mutex+condvar", "--json", "-", *FAST)[0])
     names = [[r["name"] for r in run["results"]] for run in data["runs"]]
     need(names == [["concede spsc", "concede mpmc", "mutex+condvar"], ["concede mpmc", "mutex+condvar"]], names)
     need(all(r["parameters"]["burst"] == 16 and r["parameters"]["work_ns"] == 1000 for r in data["runs"]), data["runs"])
-    table = bench("lock.map", "--held", "0,1us,5us", "--outside", "0,1us,10us", "-t", "2", "--only", "concede,pthread_mutex", *FAST,
+    table = bench("lock.map", "--held", "0,1us,5us", "--outside", "0,1us,10us", "-t", "2", "--only",
+                  "concede,pthread_mutex", *FAST,
                   width=80)[0]
     need("9 cells: " in table and max(map(len, table.splitlines())) <= 80, table)
 
@@ -198,7 +211,8 @@ def parent(process):
 
 @case(each=["ends", "interrupted", "killed"])
 def neighbours_end_with_the_program(how):
-    process = subprocess.Popen([PROGRAM, "bench", "park.post", "-s", "0.5" if how == "ends" else "5", "-r", "1", "--only", "concede",
+    process = subprocess.Popen([PROGRAM, "bench", "park.post", "-s", "0.5" if how == "ends" else "5", "-r", "1",
+                                "--only", "concede",
                                 "--neighbours", "1@%d" % min(os.sched_getaffinity(0)), "--json", "-"],
                                text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     found, end = set(), time.time() + 20
@@ -220,7 +234,8 @@ def neighbours_end_with_the_program(how):
 def self_test_compares_one_thing_with_itself():
     # A busy machine may spoil one try: then the exit code says so, and the next try counts.
     for _ in range(3):
-        done = subprocess.run([PROGRAM, "bench", "park.post", "cas.fetch_mul", "-t", "1", "--self-test", "-s", "0.02", "-r", "9"],
+        done = subprocess.run([PROGRAM, "bench", "park.post", "cas.fetch_mul", "-t", "1", "--self-test", "-s", "0.02",
+                               "-r", "9"],
                               text=True, stdout=subprocess.PIPE, timeout=300)
         need(done.stdout.count("ratio to itself") == 2, done.stdout)
         need((done.returncode == 1) == ("NOT 1" in done.stdout), done.stdout)
@@ -232,8 +247,10 @@ def self_test_compares_one_thing_with_itself():
 @case
 def one_cpu_is_enough():
     cpu = min(os.sched_getaffinity(0))
-    data = json.loads(bench("park.pingpong", "park.long", "channel.pingpong", "channel.stream", "lock.tight", "-t", "2", "--json", "-",
-                            "--only", "concede,mutex,pthread_mutex,bare futex", *FAST, preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))[0])
+    data = json.loads(bench("park.pingpong", "park.long", "channel.pingpong", "channel.stream", "lock.tight", "-t", "2",
+                            "--json", "-",
+                            "--only", "concede,mutex,pthread_mutex,bare futex", *FAST,
+                            preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))[0])
     need(data["machine"]["cpus"] == 1 and len(data["runs"]) >= 5, data["machine"])
 
 
@@ -271,10 +288,12 @@ def interrupt_prints_what_was_measured_so_far():
             text, errors = process.communicate(timeout=120)
             if "cas.yield" in text:
                 break
-        need(process.returncode == 130 and "Interrupted" in text and "cas.yield" in text and errors == "", text + errors)
+        need(process.returncode == 130 and "Interrupted" in text and "cas.yield" in text and errors == "",
+             text + errors)
         data = json.loads(path.read_text())
-        need(data["interrupted"] and data["runs"] and all(len(r["metrics"][run["primary"]]["samples"]) == run["rounds"]
-                                                           for run in data["runs"] for r in run["results"]), "torn rounds")
+        whole = all(len(r["metrics"][run["primary"]]["samples"]) == run["rounds"]
+                    for run in data["runs"] for r in run["results"])
+        need(data["interrupted"] and data["runs"] and whole, "torn rounds")
 
 
 main(jobs=1)  # what measures wants the machine for itself

@@ -107,7 +107,8 @@ WORKLOADS = [
         "a message at intervals: lateness, CPU time of the receiver",
         "p50",
         ["p50", "p99", "cpu"],
-        [{"threads": 2, "senders": 1, "interval_ns": n * 1000, "capacity": 1024, "message_size": 8} for n in (3, 10, 100)],
+        [{"threads": 2, "senders": 1, "interval_ns": n * 1000, "capacity": 1024, "message_size": 8}
+         for n in (3, 10, 100)],
     ),
 ]
 
@@ -227,15 +228,18 @@ def map_results(seed=1):
             for key, size in sizes.items():
                 unit, better = UNITS.get(key, ("ns", "lower"))
                 middle = size * (1 + 0.1 * k) * (1 + 0.001 * n) if key != "jain" else size
-                metrics[key] = dict(unit=unit, better=better, median=middle, q1=middle * 0.99, q3=middle * 1.01, samples=[middle])
-            found.append(dict(name=name, uses="its usual calls", peer=name, ours=k == 0, baseline=k == 0, can_sleep=True,
+                metrics[key] = dict(unit=unit, better=better, median=middle, q1=middle * 0.99, q3=middle * 1.01,
+                                    samples=[middle])
+            found.append(dict(name=name, uses="its usual calls", peer=name, ours=k == 0, baseline=k == 0,
+                              can_sleep=True,
                               metrics=metrics, per_thread=[]))
         times = {-1: 0.4 + 0.001 * n, 0: 1.001 + 0.0001 * n, 1: 1.7 + 0.001 * n}[lead]
         found[0]["against"] = {
             key: dict(best="other", times=dict(median=t, q1=t * 0.99, q3=t * 1.01), lead=d)
             for key in sizes for t, d in [(times, lead) if key == "p99" else (1.0, 0)]}
         runs.append(dict(workload=workload, family=workload.split(".")[0], title=workload + " is a map",
-                         parameters={k: v for k, v in parameters.items() if v}, primary="rate", baseline=ours, slice_ms=100,
+                         parameters={k: v for k, v in parameters.items() if v}, primary="rate", baseline=ours,
+                         slice_ms=100,
                          rounds=1, rounds_dropped=0, line_ns=[80, 80], others=[0], winner=None, results=found))
     data["runs"] = runs
     return data

@@ -807,8 +807,8 @@ def pointing_at_a_chart_shows_its_values():
         )
 
 
-# Finds texts that lie over each other, or of which a part cannot be seen: in a chart by the boxes of its texts, elsewhere by
-# what its own box or the window cuts off, unless one can scroll there.
+# Finds texts that lie over each other, or of which a part cannot be seen: in a chart by the boxes of its texts,
+# elsewhere by what its own box or the window cuts off, unless one can scroll there.
 LOOK = """<script>addEventListener('load', () => setTimeout(() => {
     const bad = [], name = n => n.textContent.trim().slice(0, 40);
     const shown = b => b.width > 0 && b.height > 0;
@@ -818,7 +818,8 @@ LOOK = """<script>addEventListener('load', () => setTimeout(() => {
         for (const text of svg.querySelectorAll('text')) {
             const b = text.getBoundingClientRect();
             if (!shown(b) || !text.textContent.trim()) continue;
-            if (b.left < frame.left - 1 || b.right > frame.right + 1 || b.top < frame.top - 2 || b.bottom > frame.bottom + 2)
+            if (b.left < frame.left - 1 || b.right > frame.right + 1
+                || b.top < frame.top - 2 || b.bottom > frame.bottom + 2)
                 bad.push('cut off in a chart: ' + name(text));
             for (const [other, o] of texts)
                 if (Math.min(b.right, o.right) - Math.max(b.left, o.left) > 1

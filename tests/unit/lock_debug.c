@@ -43,8 +43,8 @@ static void set_up_again(void)
     }
 }
 
-/* One thread holds a lock that is made anew meanwhile, by whom it belongs to. Another thread takes it then, and is still in
- * its section when the first one comes again: it may, and waits. */
+/* One thread holds a lock that is made anew meanwhile, by whom it belongs to. Another thread takes it then, and is
+ * still in its section when the first one comes again: it may, and waits. */
 static uint32_t second_has_it;
 
 static void *second_holder(void *shared)

@@ -1,4 +1,5 @@
-/* simulate.c: `concede simulate`. Chooses what to simulate, on which machines, and shows the results; sim/ simulates. */
+/* simulate.c: `concede simulate`. Chooses what to simulate, on which machines, and shows the results; sim/
+ * simulates. */
 #include "json.h"
 #include "sim.h"
 #include "tool.h"
@@ -73,7 +74,8 @@ typedef struct job {
 static job *jobs;
 static size_t job_count;
 
-/* ---- choosing ------------------------------------------------------------------------------------------------------ */
+/* ---- choosing
+ * ------------------------------------------------------------------------------------------------------ */
 
 static char *read_text(const char *path)
 {
@@ -177,8 +179,8 @@ static void add_workload(request *r, const char *word)
     snprintf(r->words + at, sizeof r->words - at, "%s%s", at ? "," : "", word);
 }
 
-/* Whether one of a peer's subjects takes part in a workload, or in any. Of one that is there for several sizes of a message
- * only the first, for 8 bytes. */
+/* Whether one of a peer's subjects takes part in a workload, or in any. Of one that is there for several sizes of a
+ * message only the first, for 8 bytes. */
 static bool competes(const bench_peer *peer, const bench_subject *const *at, const sim_workload_t *workload)
 {
     const bench_subject *s = *at;
@@ -261,7 +263,8 @@ static void plan(const request *r)
         }
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------- */
+/* ---- running
+ * ------------------------------------------------------------------------------------------------------- */
 
 /* Each run is a process of its own: the sources that run in it start anew, and two CPUs run two. */
 typedef struct worker {
@@ -324,7 +327,8 @@ static void run_all(const request *r)
     tool_progress_end();
 }
 
-/* ---- showing ------------------------------------------------------------------------------------------------------- */
+/* ---- showing
+ * ------------------------------------------------------------------------------------------------------- */
 
 static const char *figure(double x)
 {

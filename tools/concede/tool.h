@@ -80,9 +80,9 @@ const char *tool_plain(void);
 /* Prints text wrapped to the width, each line after the first indented by `indent`; a line end starts a new one. */
 void tool_wrap(FILE *out, int indent, const char *text);
 
-/* A table: heads[i] starts with '<' or '>', the side it is aligned to, or with '~', which is '>' for a column that may be
- * left out. Where the table is too wide, these are, the first one first, or a last column of text is wrapped; where that
- * is not enough, each row becomes a block of "head  value" lines. */
+/* A table: heads[i] starts with '<' or '>', the side it is aligned to, or with '~', which is '>' for a column that may
+ * be left out. Where the table is too wide, these are, the first one first, or a last column of text is wrapped; where
+ * that is not enough, each row becomes a block of "head  value" lines. */
 typedef struct tool_table tool_table_t;
 tool_table_t *tool_table(int columns, const char *const *heads);
 void tool_cell(tool_table_t *table, const char *format, ...) TOOL_PRINTF(2, 3);

@@ -63,8 +63,8 @@ static char *find_program(const char *name)
     refuse(NOT_FOUND, name, "is not in the PATH");
 }
 
-/* Exits with one sentence if no library can be put before the C library in this program. A script is run by another program,
- * which is looked at in its place. */
+/* Exits with one sentence if no library can be put before the C library in this program. A script is run by another
+ * program, which is looked at in its place. */
 static void check_program(const char *path, int depth)
 {
     char start[256] = { 0 };
@@ -606,8 +606,8 @@ static int watch(plan_t *plan, tool_output_t *output)
 
 /* ---- comparing ---- */
 
-/* The median of the ratios, and between what it lies with a certainty of 95 %: by the binomial distribution, the k-th smallest
- * and the k-th largest, which for fewer than 6 pairs there is not. */
+/* The median of the ratios, and between what it lies with a certainty of 95 %: by the binomial distribution, the k-th
+ * smallest and the k-th largest, which for fewer than 6 pairs there is not. */
 typedef struct ratio {
     double median, low, high;
     bool certain;
@@ -668,8 +668,8 @@ static const char *figure_text(double value, int which)
     return which == SWITCHES ? tool_count(value) : tool_duration(value);
 }
 
-/* A first run, with our input and output, on concede's locks: it warms the caches and does not count. Then pairs, whose first
- * is now the one and now the other. */
+/* A first run, with our input and output, on concede's locks: it warms the caches and does not count. Then pairs, whose
+ * first is now the one and now the other. */
 static int compare(plan_t *plan, size_t pairs, tool_output_t *output)
 {
     run_t *runs[2] = { tool_need(calloc(pairs, sizeof(run_t))), tool_need(calloc(pairs, sizeof(run_t))) };

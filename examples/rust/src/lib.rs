@@ -288,8 +288,8 @@ pub enum Refused {
 #[repr(C)]
 struct Padded<T>(T, u8);
 
-/// A bounded queue between any number of threads. A message is moved in and out as its bytes, which is what a move is in
-/// Rust; so it is for every type that may go to another thread.
+/// A bounded queue between any number of threads. A message is moved in and out as its bytes, which is what a move is
+/// in Rust; so it is for every type that may go to another thread.
 pub struct Channel<T> {
     raw: *mut c_void,
     messages: PhantomData<T>,

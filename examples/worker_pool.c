@@ -28,7 +28,7 @@ static void *work(void *argument)
 
 static bool pool_start(pool *p)
 {
-    cc_channel_options_t options = { 64, sizeof(job), CC_CHANNEL_MPMC, CC_SNOOZE_ADAPTIVE };
+    cc_channel_options_t options = CC_CHANNEL_OPTIONS_INIT(64, sizeof(job));
     if (cc_channel_create(&p->jobs, &options) != 0) return false;
     for (int i = 0; i < WORKERS; i++) pthread_create(&p->workers[i], NULL, work, p);
     return true;

@@ -1,9 +1,9 @@
 /* pthread.c: a program's mutexes and condition variables on cc_lock and cc_event, for LD_PRELOAD.
  *
- * The objects lie where the program has them. A pthread_mutex_t that is all zero is a free cc_lock_t, a pthread_cond_t that is
- * all zero is a cc_event_t with nobody there, and the C library's static initialisers are zero but for the mutex's kind, which
- * stays where it is. Robust, priority-inheriting, priority-protected and process-shared ones go on to the C library
- * untouched, and so does everything if CONCEDE_PTHREAD_KEEP is set.
+ * The objects lie where the program has them. A pthread_mutex_t that is all zero is a free cc_lock_t, a pthread_cond_t
+ * that is all zero is a cc_event_t with nobody there, and the C library's static initialisers are zero but for the
+ * mutex's kind, which stays where it is. Robust, priority-inheriting, priority-protected and process-shared ones go on
+ * to the C library untouched, and so does everything if CONCEDE_PTHREAD_KEEP is set.
  *
  * Every call looks at two words of the object and one of ours, `settled`. If they say that it is a plain object of this
  * process, and that nobody watches, the call is inlined concede and nothing else. Everything else goes the slow way:
@@ -11,11 +11,11 @@
  *     first call ever    start() has to look at the environment
  *     watching, keeping  `settled` has a value that no object has
  *     other kinds        recursive and error-checking ones know their owner; some are the C library's
- *     after a fork       an object may count waiters that exist in the parent only: the first call on it in the child puts
- *                        it in order (settle) and notes that in it
+ *     after a fork       an object may count waiters that exist in the parent only: the first call on it in the child
+ *                        puts it in order (settle) and notes that in it
  *
- * A condition variable's wait announces itself to the event, unlocks, sleeps, locks: whoever changes the predicate under the
- * mutex does so after the announcement, so its signal finds the waiter. */
+ * A condition variable's wait announces itself to the event, unlocks, sleeps, locks: whoever changes the predicate
+ * under the mutex does so after the announcement, so its signal finds the waiter. */
 #include "watch.h"
 
 #include <concede/atomic.h>
@@ -47,11 +47,12 @@ typedef struct mutex {
 CC_STATIC_ASSERT_(sizeof(mutex_t) <= sizeof(pthread_mutex_t), "it lies in place");
 CC_STATIC_ASSERT_(offsetof(mutex_t, kind) == offsetof(pthread_mutex_t, __data.__kind), "static initialisers keep it");
 
-/* The C library's kinds: two bits of type, what an old header or a lock elision may add, and flags of what is not ours. */
+/* The C library's kinds: two bits of type, what an old header or a lock elision may add, and flags of what is not
+ * ours. */
 enum { TYPE = 3, ELISION = 0x300, RECURSIVE = PTHREAD_MUTEX_RECURSIVE, ERRORCHECK = PTHREAD_MUTEX_ERRORCHECK };
 
-/* A condition variable as it lies in a pthread_cond_t. The words between these are left to the C library: in one of them it
- * notes that a condition variable is process-shared. */
+/* A condition variable as it lies in a pthread_cond_t. The words between these are left to the C library: in one of
+ * them it notes that a condition variable is process-shared. */
 typedef struct cond {
     union {
         cc_event_t event;
@@ -66,8 +67,8 @@ typedef struct cond {
 
 CC_STATIC_ASSERT_(sizeof(cond_t) == sizeof(pthread_cond_t) && sizeof(cc_event_t) <= 28, "it lies in place");
 
-/* Which word of a pthread_cond_t tells that it is process-shared, and which bit of it: asked of the C library at the start,
- * because its versions differ. */
+/* Which word of a pthread_cond_t tells that it is process-shared, and which bit of it: asked of the C library at the
+ * start, because its versions differ. */
 static uint32_t shared_word, shared_bit;
 
 /* What `forks` must be for the short way; BUSY: always the long one. */
@@ -145,8 +146,8 @@ static void say_(const char *text)
     if (write(STDERR_FILENO, text, strlen(text)) < 0) return;
 }
 
-/* At the first call, which may be of another library's constructor: which way to go must be known before any object is used,
- * for good. */
+/* At the first call, which may be of another library's constructor: which way to go must be known before any object is
+ * used, for good. */
 static CC_COLD_ void start_(void)
 {
     if (started) return;
@@ -238,7 +239,8 @@ static void after_fork_(void)
     cc_lock_release(&settling);
 }
 
-/* In the child, before the program's own handlers: only this thread exists, and every object has yet to be put in order. */
+/* In the child, before the program's own handlers: only this thread exists, and every object has yet to be put in
+ * order. */
 static void in_child_(void)
 {
     cc_lock_t fresh = CC_LOCK_INIT;
@@ -252,8 +254,8 @@ static void in_child_(void)
     self.watch = NULL;
 }
 
-/* The first announcement to any event asks the kernel for membarrier, which makes a process of several threads wait for some
- * 15 ms (measured on Linux 6.18), and one of a single thread not at all: so it is made here. */
+/* The first announcement to any event asks the kernel for membarrier, which makes a process of several threads wait for
+ * some 15 ms (measured on Linux 6.18), and one of a single thread not at all: so it is made here. */
 static __attribute__((constructor)) void loaded_(void)
 {
     cc_event_t first = CC_EVENT_INIT;
@@ -295,8 +297,8 @@ static bool has_passed_(limit_t limit)
     return nanoseconds_(&now) >= nanoseconds_(limit.at);
 }
 
-/* The monotonic deadline for the next sleep. Somebody may set the real-time clock while we sleep, so a sleep by that clock
- * lasts at most a second, and then has_passed_() asks again. */
+/* The monotonic deadline for the next sleep. Somebody may set the real-time clock while we sleep, so a sleep by that
+ * clock lasts at most a second, and then has_passed_() asks again. */
 enum { SLICE_NS = 1000000000 };
 static uint64_t deadline_(limit_t limit)
 {
@@ -328,8 +330,8 @@ static bool is_libc_mutex_(pthread_mutex_t *mutex)
     return keeping || (mutex_(mutex)->kind & ~(uint32_t)(TYPE | ELISION)) != 0;
 }
 
-/* The first use of a mutex since a fork, in the child. If it is not free, the thread that forked has it, and the lock may
- * count waiters that are only in the parent: so it is made anew and taken again, in the name of its owner. */
+/* The first use of a mutex since a fork, in the child. If it is not free, the thread that forked has it, and the lock
+ * may count waiters that are only in the parent: so it is made anew and taken again, in the name of its owner. */
 static void settle_mutex_(mutex_t *m)
 {
     if (CC_LIKELY_(cc_load_acquire(&m->forks) == forks)) return; /* [preload.settled] pairs with the store below */
@@ -568,8 +570,8 @@ EXPORT int pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *att
     return 0;
 }
 
-/* All who waited have been woken, but they may not have left yet, and still touch the event as they do. They need nothing but
- * a CPU for that. */
+/* All who waited have been woken, but they may not have left yet, and still touch the event as they do. They need
+ * nothing but a CPU for that. */
 EXPORT int pthread_cond_destroy(pthread_cond_t *cond)
 {
     cond_t *c = cond_(cond);
@@ -587,8 +589,8 @@ EXPORT int pthread_cond_destroy(pthread_cond_t *cond)
     return 0;
 }
 
-/* Between two processes, with a mutex of ours, which the C library's wait cannot unlock: another mutex stands in for it. A
- * signal passes through it, too, so that it comes after the wait of a thread that unlocked before. */
+/* Between two processes, with a mutex of ours, which the C library's wait cannot unlock: another mutex stands in for
+ * it. A signal passes through it, too, so that it comes after the wait of a thread that unlocked before. */
 static void pass_between_(void)
 {
     libc.mutex_lock(&between);
@@ -667,9 +669,9 @@ static void announce_(wait_t *w, limit_t limit)
     w->announced = true;
 }
 
-/* Sleeps until it is woken or the limit has passed; returns which. A wait by the real-time clock sleeps in slices. Between two
- * of them nobody would see it, but for the guard: it is from before the first, and it ends only when the next announcements
- * stand, saying whether anybody has notified meanwhile. */
+/* Sleeps until it is woken or the limit has passed; returns which. A wait by the real-time clock sleeps in slices.
+ * Between two of them nobody would see it, but for the guard: it is from before the first, and it ends only when the
+ * next announcements stand, saying whether anybody has notified meanwhile. */
 static int sleep_(wait_t *w, limit_t limit)
 {
     cc_event_t *event = &w->cond->is.event;
@@ -685,8 +687,8 @@ static int sleep_(wait_t *w, limit_t limit)
     }
 }
 
-/* A thread may be cancelled here: it says where it waits, and then looks whether it is; who cancels it notes that, and then
- * looks where it waits. One of them sees the other. */
+/* A thread may be cancelled here: it says where it waits, and then looks whether it is; who cancels it notes that, and
+ * then looks where it waits. One of them sees the other. */
 static int wait_(cond_t *c, pthread_mutex_t *mutex, limit_t limit)
 {
     wait_t w = { c, mutex, 0, 0, false, false, false };

@@ -244,6 +244,7 @@ static bool lost_cpu_(cc_event_await_t *await, uint64_t now)
 bool cc_event_await_slow_(cc_event_await_t *await)
 {
     cc_event_t *event = await->event;
+    cc_snooze_t plan;
     uint64_t now = 0;
     switch (await->phase) {
     case START:
@@ -254,7 +255,7 @@ bool cc_event_await_slow_(cc_event_await_t *await)
         await->phase = SNOOZING;
         await->teaches = await->snooze_iters == 0;
         await->spin_limit = cc_snooze_spin_limit_();
-        cc_snooze_t plan = plan_(await, await->deadline - now);
+        plan = plan_(await, await->deadline - now);
         await->pauses_planned = await->pauses_left = plan.pauses;
         await->yields_planned = await->yields_left = plan.yields;
         look_out_(await);

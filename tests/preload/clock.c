@@ -1,6 +1,6 @@
-/* clock.c: a wait by the real-time clock ends when that clock says so, also if somebody sets it meanwhile. The clock is this
- * program's own, which libconcede-pthread.so finds before the C library's; it is not set for anybody else. The C library's
- * own waits ask the kernel, so there is nothing to see on them. */
+/* clock.c: a wait by the real-time clock ends when that clock says so, also if somebody sets it meanwhile. The clock is
+ * this program's own, which libconcede-pthread.so finds before the C library's; it is not set for anybody else. The C
+ * library's own waits ask the kernel, so there is nothing to see on them. */
 #include "harness.h"
 
 #include <errno.h>
@@ -72,8 +72,8 @@ TEST(timed_wait_goes_on_when_the_clock_is_set_back)
     test_threads(2, set_body, &by);
 }
 
-/* A wait by this clock sleeps a second, looks at the clock, and sleeps again: between the two, too, it must see a signal. The
- * first look is before the sleep, the second after it. */
+/* A wait by this clock sleeps a second, looks at the clock, and sleeps again: between the two, too, it must see a
+ * signal. The first look is before the sleep, the second after it. */
 TEST(signal_between_two_sleeps_of_a_timed_wait_is_not_lost)
 {
     SKIP_IF(!getenv("PRELOADED"), "the C library asks the kernel");

@@ -1,6 +1,6 @@
 /* posix.c: what POSIX asks of mutexes and condition variables. Run twice: on the C library's own, and with
- * libconcede-pthread.so before it (PRELOADED is set then). Tests whose name ends in _here go beyond POSIX: they hold for this
- * C library, programs rely on it, and so must ours. */
+ * libconcede-pthread.so before it (PRELOADED is set then). Tests whose name ends in _here go beyond POSIX: they hold
+ * for this C library, programs rely on it, and so must ours. */
 #include "harness.h"
 
 #include <dlfcn.h>
@@ -557,7 +557,8 @@ TEST(no_signal_is_lost_between_producers_and_consumers)
     }
 }
 
-/* Destroyed as soon as nobody is blocked any more, although they have not all left the call: their memory is gone then. */
+/* Destroyed as soon as nobody is blocked any more, although they have not all left the call: their memory is gone
+ * then. */
 typedef struct gone {
     pthread_mutex_t *mutex;
     pthread_cond_t *cond;
@@ -750,7 +751,8 @@ TEST(locking_is_no_cancellation_point)
     CHECK_EQ(c.ran, 1);
 }
 
-/* One signal, and one of two waiters is cancelled as it comes: the other must have it, or the cancelled one took the ticket. */
+/* One signal, and one of two waiters is cancelled as it comes: the other must have it, or the cancelled one took the
+ * ticket. */
 TEST(cancelled_wait_takes_no_signal_from_another)
 {
     for (uint64_t i = test_effort(300); i > 0; i--) {
@@ -775,7 +777,8 @@ TEST(cancelled_wait_takes_no_signal_from_another)
     }
 }
 
-/* The same, with the cancellation there before the signal, and nobody to wake the cancelled one but the signal itself. */
+/* The same, with the cancellation there before the signal, and nobody to wake the cancelled one but the signal
+ * itself. */
 TEST(signal_that_meets_a_cancellation_is_passed_on)
 {
     int (*mark)(pthread_t) = NULL;

@@ -1,8 +1,8 @@
 """Real programs under `concede try`: they must do what they do without it.
 
-Those run that are installed; ./test --programs installs them all. PROGRAM_ROUNDS (1) is how often each one runs in a row;
-PROGRAM_COMPARE (0) how many pairs `--compare` runs: then it fails where concede's locks make a program slower by more than
-5 %, and by more than noise, and mariadb runs, too.
+Those run that are installed; ./test --programs installs them all. PROGRAM_ROUNDS (1) is how often each one runs in a
+row; PROGRAM_COMPARE (0) how many pairs `--compare` runs: then it fails where concede's locks make a program slower by
+more than 5 %, and by more than noise, and mariadb runs, too.
 """
 import hashlib
 import json
@@ -69,22 +69,26 @@ def of_sysbench(text):
 
 # name: what to run, and what of its output must be the same with and without.
 COMMANDS = {
-    "sysbench mutex": (lambda: ["sysbench", "mutex", "--threads=4", "--mutex-locks=20000", "--mutex-loops=500", "run"], of_sysbench),
+    "sysbench mutex": (lambda: ["sysbench", "mutex", "--threads=4", "--mutex-locks=20000", "--mutex-loops=500", "run"],
+                       of_sysbench),
     "sysbench one mutex": (lambda: ["sysbench", "mutex", "--threads=4", "--mutex-num=1", "--mutex-locks=50000",
                                     "--mutex-loops=100", "run"], of_sysbench),
-    "sysbench threads": (lambda: ["sysbench", "threads", "--threads=4", "--time=0", "--events=300", "run"], of_sysbench),
+    "sysbench threads": (lambda: ["sysbench", "threads", "--threads=4", "--time=0", "--events=300", "run"],
+                         of_sysbench),
     "pbzip2": (lambda: ["pbzip2", "-p4", "-b1", "-c", sample()], everything),
     "pigz": (lambda: ["pigz", "-p4", "-n", "-c", sample()], everything),
     "xz": (lambda: ["xz", "-T4", "-1", "--block-size=1MiB", "-c", sample()], everything),
     "python3": (lambda: ["python3", "-c", THREADS], everything),
-    "ffmpeg": (lambda: ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=320x240:rate=25:duration=4", "-threads", "4",
+    "ffmpeg": (lambda: ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=320x240:rate=25:duration=4",
+                        "-threads", "4",
                         "-c:v", "libx264", "-preset", "veryfast", "-f", "md5", "-"], everything),
     "gdb": (lambda: ["gdb", "-nx", "-batch", "-ex", "break main", "-ex", "info symbol main", PROGRAM], everything),
 }
 
 
 def plain(command):
-    return subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    return subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE,
                           timeout=120)
 
 
@@ -138,7 +142,8 @@ def memcached_serves(way):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             port = s.getsockname()[1]
-        server = subprocess.Popen([PROGRAM, "try", *WAYS[way], "--", "memcached", "-u", "nobody", "-t", "4", "-U", "0", "-l",
+        server = subprocess.Popen([PROGRAM, "try", *WAYS[way], "--", "memcached", "-u", "nobody", "-t", "4", "-U", "0",
+                                   "-l",
                                    "127.0.0.1", "-p", str(port)], stderr=subprocess.PIPE)
         try:
             for _ in range(100):
@@ -165,7 +170,8 @@ def mariadb_serves(way):
     user = ["--user=mysql"] if os.getuid() == 0 else []
     if os.getuid() == 0:
         FOLDER.chmod(0o777)
-    made = plain(["mariadb-install-db", "--no-defaults", "--datadir=%s" % data, "--auth-root-authentication-method=normal", *user])
+    made = plain(["mariadb-install-db", "--no-defaults", "--datadir=%s" % data,
+                  "--auth-root-authentication-method=normal", *user])
     if made.returncode != 0:
         skip("mariadb-install-db does not work here")
     server = subprocess.Popen([PROGRAM, "try", *WAYS[way], "--", server_program, "--no-defaults", "--datadir=%s" % data,
@@ -175,8 +181,10 @@ def mariadb_serves(way):
         while not place.exists() and server.poll() is None and time.time() < deadline:
             time.sleep(0.1)
         need(place.exists(), "it does not start")
-        need(plain(["mariadb", "--no-defaults", "-uroot", "-S", place, "-e", "create database sbtest"]).returncode == 0, "no database")
-        bench = [sysbench, "oltp_read_write", "--db-driver=mysql", "--mysql-socket=%s" % place, "--mysql-user=root", "--tables=2",
+        need(plain(["mariadb", "--no-defaults", "-uroot", "-S", place, "-e", "create database sbtest"]).returncode == 0,
+             "no database")
+        bench = [sysbench, "oltp_read_write", "--db-driver=mysql", "--mysql-socket=%s" % place, "--mysql-user=root",
+                 "--tables=2",
                  "--table-size=1000", "--threads=4", "--time=3"]
         for step in ["prepare"] + ["run"] * ROUNDS:
             done = plain(bench + [step])

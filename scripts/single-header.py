@@ -27,7 +27,8 @@ LINUX_LATE = """#if defined(__linux__) && !defined(__cplusplus)
 long syscall(long, ...);
 #endif
 #if !defined(CLOCK_MONOTONIC)
-#define CLOCK_MONOTONIC 1
+#define CLOCK_MONOTONIC          1
+#define CLOCK_PROCESS_CPUTIME_ID 2
 int clock_gettime(int, struct timespec *);
 #endif
 #if !defined(AT_FDCWD)
@@ -40,7 +41,12 @@ int clock_gettime(int, struct timespec *);
 #endif
 """
 
-CXX = """#if defined(__cplusplus)
+CXX = """#if defined(__cplusplus) /* the sources are C: what C++ has only as an extension is meant */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#if !defined(__clang__) && __GNUC__ >= 12
+#pragma GCC diagnostic ignored "-Wc++20-extensions"
+#endif
 #define CC_THREAD_LOCAL_ thread_local
 #else
 #define CC_THREAD_LOCAL_ _Thread_local
@@ -77,8 +83,11 @@ def private_names(path):
     text = NO_CODE.sub("", path.read_text())
     names = set(re.findall(r"^[ \t]*#[ \t]*define (\w+)", text, flags=re.M))
     names |= set(re.findall(r"^(?:CC_\w+_ )*static\b[^=;({]*?\b(\w+)\s*(?:\[[^\]]*\])?\s*[=;(]", text, flags=re.M))
+    for line in re.findall(r"^(?:CC_\w+_(?:\(\w+\))? )*static\b((?:[^={};()]|CC_\w+_\(\w+\))*)[;=]", text,
+                           flags=re.M):
+        names |= set(re.findall(r"(\w+)\s*(?:\[[^\]]*\])*\s*(?:,|$)", line))
     names |= set(re.findall(r"^(?:typedef )?(?:struct|union|enum) (\w+)\s*\{", text, flags=re.M))
-    names |= set(re.findall(r"^\} (\w+);", text, flags=re.M))
+    names |= set(re.findall(r"^\} (\w+)(?:\[[^\]]*\])?\s*[;=]", text, flags=re.M))
     names |= set(re.findall(r"^typedef [^{;]*?\b(\w+);", text, flags=re.M))
     for body in re.findall(r"^(?:typedef )?enum(?: \w+)?\s*\{(.*?)\}", text, flags=re.M | re.S):
         names |= set(re.findall(r"(?:^|,)\s*(\w+)", body))
@@ -135,7 +144,7 @@ def generate(cxx):
     # symbols.c is the inline functions as symbols, which nobody needs who has them inline.
     parts += [source(f) for f in sorted((SOURCE / "src").glob("*.c"))
               if not f.stem.startswith("os_") and f.stem != "symbols"]
-    parts += [LINUX_LATE] + systems() + ["#endif\n"]
+    parts += [LINUX_LATE] + systems() + ["#if defined(__cplusplus)\n#pragma GCC diagnostic pop\n#endif\n#endif\n"]
     return "\n".join(parts)
 
 

@@ -92,7 +92,7 @@ cc_ending_t cc_snooze_yield_(uint64_t *now)
  *
  *   busy_for_  busy_until_     says                                                  who moves it
  *   0          0               nobody has lost its CPU for long lately               a loss -> the next row
- *   0          last loss       one loss, perhaps chance (a virtual CPU's host)       a second within BUSY_FIRST -> the next
+ *   0          last loss       one loss, perhaps chance (a virtual CPU's host)       a second in BUSY_FIRST -> the next
  *   n          ahead of now    busy: waits sleep at once, for n                      the clock -> the next row
  *   n          up to n before  on trial: waits spin again, but do not yield          a loss -> busy for 2n
  *   n          longer ago      the trial is over                                     who sees it -> the first row

@@ -175,7 +175,8 @@ def mariadb_serves(way):
     if made.returncode != 0:
         skip("mariadb-install-db does not work here")
     server = subprocess.Popen([PROGRAM, "try", *WAYS[way], "--", server_program, "--no-defaults", "--datadir=%s" % data,
-                               "--socket=%s" % place, "--skip-networking", *user], stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+                               "--socket=%s" % place, "--skip-networking", *user],
+                              stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         deadline = time.time() + 60
         while not place.exists() and server.poll() is None and time.time() < deadline:

@@ -142,20 +142,24 @@ static bool is_drained_(cc_channel_t *channel)
     return cc_channel_is_spsc_(channel) ? cc_spsc_is_drained_(channel) : cc_mpmc_is_drained_(channel);
 }
 
-static int try_send_(cc_channel_t *channel, const void *message)
+/* Sends up to n messages, n > 0, and says how many: 0, EAGAIN, or EPIPE. Only 0 comes with any. */
+static int try_send_(cc_channel_t *channel, const void *messages, size_t n, size_t *done)
 {
-    if (send_now_(channel, message, 1) == 1) return 0;
+    *done = send_now_(channel, messages, n);
+    if (*done > 0) return 0;
     return cc_channel_is_closed(channel) ? EPIPE : EAGAIN;
 }
 
-/* Empty, and then closed, is not yet the end: a message may have come in between, and it counts. So a receiver that
- * finds the channel closed looks once more. */
-static int try_recv_(cc_channel_t *channel, void *message)
+/* The same for receiving. Empty, and then closed, is not yet the end: a message may have come in between, and it
+ * counts. So a receiver that finds the channel closed looks once more. */
+static int try_recv_(cc_channel_t *channel, void *messages, size_t n, size_t *done)
 {
-    if (recv_now_(channel, message, 1) == 1) return 0;
+    *done = recv_now_(channel, messages, n);
+    if (*done > 0) return 0;
     if (!cc_channel_is_closed(channel)) return EAGAIN;
     if (is_drained_(channel)) return EPIPE;
-    return recv_now_(channel, message, 1) == 1 ? 0 : EAGAIN;
+    *done = recv_now_(channel, messages, n);
+    return *done > 0 ? 0 : EAGAIN;
 }
 
 /* ---- Waiting ---------------------------------------------------------------------------------------------------- */
@@ -196,13 +200,14 @@ static void gather_(cc_channel_t *channel, cc_direction_t direction)
     }
 }
 
-/* Waits until a message can be sent, or received, and does that: 0, EPIPE, or ETIMEDOUT. The three phases are those of
- * event.h: snooze, announce and look, sleep.
+/* Waits until a message can be sent, or received, and does that with as many of n as it then can: 0, EPIPE, or
+ * ETIMEDOUT. The three phases are those of event.h: snooze, announce and look, sleep.
  *
  * With MPMC whoever is done waiting looks whether there is something for another, and relays: a wake-up may stand for
  * more than one message, because a burst notifies once, because a sender wakes nobody while one is on its way, and
  * because the message before it may have been half-finished when it was sent. */
-static int wait_(cc_channel_t *channel, cc_direction_t direction, void *message, uint64_t deadline)
+static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages, size_t n, size_t *done,
+                 uint64_t deadline)
 {
     cc_event_t *event = direction == CC_SENDING_ ? &channel->not_full : &channel->not_empty;
     cc_event_await_t await = cc_event_await_begin_(event, deadline);
@@ -220,7 +225,8 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *message,
         if (spins && !has_(channel, direction, 1) && cc_load_relaxed(&channel->closed) == CC_CHANNEL_OPEN_)
             result = EAGAIN;
         else
-            result = direction == CC_SENDING_ ? try_send_(channel, message) : try_recv_(channel, message);
+            result = direction == CC_SENDING_ ? try_send_(channel, messages, n, done)
+                                              : try_recv_(channel, messages, n, done);
         if (result != EAGAIN || !cc_event_await_step_(&await))
             break; /* [channel.sleep] the event before, the stamp after */
     }
@@ -239,30 +245,34 @@ static bool fits_(const cc_channel_t *channel, size_t size)
 
 int cc_channel_try_send_any_(cc_channel_t *channel, const void *message, size_t size)
 {
+    size_t done;
     if (!fits_(channel, size)) return EINVAL;
     if (!cc_channel_is_spsc_(channel) && CC_LIKELY_(cc_mpmc_send_one_(channel, message))) return 0;
-    return try_send_(channel, message);
+    return try_send_(channel, message, 1, &done);
 }
 
 int cc_channel_try_recv_any_(cc_channel_t *channel, void *message, size_t size)
 {
+    size_t done;
     if (!fits_(channel, size)) return EINVAL;
     if (!cc_channel_is_spsc_(channel) && CC_LIKELY_(cc_mpmc_recv_one_(channel, message))) return 0;
-    return try_recv_(channel, message);
+    return try_recv_(channel, message, 1, &done);
 }
 
 int cc_channel_send_any_(cc_channel_t *channel, const void *message, size_t size, uint64_t deadline)
 {
+    size_t done;
     int result = cc_channel_try_send_any_(channel, message, size);
     if (CC_LIKELY_(result != EAGAIN)) return result;
-    return wait_(channel, CC_SENDING_, (void *)(uintptr_t)message, deadline);
+    return wait_(channel, CC_SENDING_, (void *)(uintptr_t)message, 1, &done, deadline);
 }
 
 int cc_channel_recv_any_(cc_channel_t *channel, void *message, size_t size, uint64_t deadline)
 {
+    size_t done;
     int result = cc_channel_try_recv_any_(channel, message, size);
     if (CC_LIKELY_(result != EAGAIN)) return result;
-    return wait_(channel, CC_RECEIVING_, message, deadline);
+    return wait_(channel, CC_RECEIVING_, message, 1, &done, deadline);
 }
 
 size_t cc_channel_send_many_any_(cc_channel_t *channel, const void *messages, size_t n, size_t size)
@@ -273,4 +283,30 @@ size_t cc_channel_send_many_any_(cc_channel_t *channel, const void *messages, si
 size_t cc_channel_recv_many_any_(cc_channel_t *channel, void *messages, size_t n, size_t size)
 {
     return fits_(channel, size) ? recv_now_(channel, messages, n) : 0;
+}
+
+/* Each time that it has to wait is a wait of its own, which snoozes anew: the first one may have slept for long, and
+ * then the receiver is in the midst of its work. */
+int cc_channel_send_all_any_(cc_channel_t *channel, const void *messages, size_t n, size_t size, size_t *sent,
+                             uint64_t deadline)
+{
+    int result = fits_(channel, size) ? 0 : EINVAL;
+    while (result == 0 && *sent < n) {
+        size_t done = 0;
+        const unsigned char *rest = (const unsigned char *)messages + *sent * size;
+        result = try_send_(channel, rest, n - *sent, &done);
+        if (result == EAGAIN) result = wait_(channel, CC_SENDING_, (void *)(uintptr_t)rest, n - *sent, &done, deadline);
+        *sent += done;
+    }
+    return result;
+}
+
+int cc_channel_recv_some_any_(cc_channel_t *channel, void *messages, size_t n, size_t size, size_t *got,
+                              uint64_t deadline)
+{
+    if (!fits_(channel, size)) return EINVAL;
+    if (n == 0) return 0;
+    int result = try_recv_(channel, messages, n, got);
+    if (result != EAGAIN) return result;
+    return wait_(channel, CC_RECEIVING_, messages, n, got, deadline);
 }

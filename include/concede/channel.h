@@ -210,6 +210,11 @@ CC_API int cc_channel_try_send_any_(cc_channel_t *channel, const void *message, 
 CC_API int cc_channel_try_recv_any_(cc_channel_t *channel, void *message, size_t size);
 CC_API size_t cc_channel_send_many_any_(cc_channel_t *channel, const void *messages, size_t n, size_t size);
 CC_API size_t cc_channel_recv_many_any_(cc_channel_t *channel, void *messages, size_t n, size_t size);
+/* The first `*sent` of the messages have been sent: sends the others. Nothing has been received: receives some. */
+CC_API int cc_channel_send_all_any_(cc_channel_t *channel, const void *messages, size_t n, size_t size, size_t *sent,
+                                    uint64_t deadline);
+CC_API int cc_channel_recv_some_any_(cc_channel_t *channel, void *messages, size_t n, size_t size, size_t *got,
+                                     uint64_t deadline);
 
 CC_END_DECLS
 
@@ -270,6 +275,22 @@ CC_TEMPLATE_ size_t cc_channel_recv_many_(cc_channel_t *channel, void *messages,
     if (CC_UNLIKELY_(!cc_channel_is_spsc_of_(channel, layout.message_size)))
         return cc_channel_recv_many_any_(channel, messages, n, layout.message_size);
     return cc_spsc_recv_many_(channel, (unsigned char *)messages, n, layout);
+}
+
+CC_TEMPLATE_ int cc_channel_send_all_(cc_channel_t *channel, const void *messages, size_t n, size_t *sent,
+                                      cc_slot_layout_t layout, uint64_t deadline)
+{
+    *sent = cc_channel_send_many_(channel, messages, n, layout);
+    if (CC_LIKELY_(*sent == n)) return 0;
+    return cc_channel_send_all_any_(channel, messages, n, layout.message_size, sent, deadline);
+}
+
+CC_TEMPLATE_ int cc_channel_recv_some_(cc_channel_t *channel, void *messages, size_t n, size_t *got,
+                                       cc_slot_layout_t layout, uint64_t deadline)
+{
+    *got = cc_channel_recv_many_(channel, messages, n, layout);
+    if (CC_LIKELY_(*got > 0)) return 0;
+    return cc_channel_recv_some_any_(channel, messages, n, layout.message_size, got, deadline);
 }
 
 /* Sends: waits for room as long as it takes. 0; EPIPE: closed. May block. Orders what this thread did before it before
@@ -334,6 +355,48 @@ CC_INLINE_ size_t cc_channel_recv_many(cc_channel_t *channel, void *messages, si
     return cc_channel_recv_many_(channel, messages, n, channel->layout);
 }
 
+/* Sends all of n messages, laid out one after the other, and waits for room as often and as long as it takes. 0; EPIPE:
+ * closed. `*sent` says in either case how many were sent, the first ones. May block. With several senders the messages
+ * of others may come between them. */
+CC_INLINE_ int cc_channel_send_all(cc_channel_t *channel, const void *messages, size_t n, size_t *sent)
+{
+    return cc_channel_send_all_(channel, messages, n, sent, channel->layout, CC_FOREVER);
+}
+
+/* The same, waiting until the deadline. 0; ETIMEDOUT; EPIPE. */
+CC_INLINE_ int cc_channel_send_all_until(cc_channel_t *channel, const void *messages, size_t n, size_t *sent,
+                                         uint64_t deadline)
+{
+    return cc_channel_send_all_(channel, messages, n, sent, channel->layout, deadline);
+}
+
+/* The same, waiting for at most `ns` nanoseconds in all. 0; ETIMEDOUT; EPIPE. */
+CC_INLINE_ int cc_channel_send_all_timeout(cc_channel_t *channel, const void *messages, size_t n, size_t *sent,
+                                           uint64_t ns)
+{
+    return cc_channel_send_all_until(channel, messages, n, sent, cc_deadline_in(ns));
+}
+
+/* Receives up to n messages: waits for the first one as long as it takes, and takes with it what else is there. 0;
+ * EPIPE: closed and drained. `*got` says in either case how many. May block; with n 0 it does not. */
+CC_INLINE_ int cc_channel_recv_some(cc_channel_t *channel, void *messages, size_t n, size_t *got)
+{
+    return cc_channel_recv_some_(channel, messages, n, got, channel->layout, CC_FOREVER);
+}
+
+/* The same, waiting until the deadline. 0; ETIMEDOUT; EPIPE. */
+CC_INLINE_ int cc_channel_recv_some_until(cc_channel_t *channel, void *messages, size_t n, size_t *got,
+                                          uint64_t deadline)
+{
+    return cc_channel_recv_some_(channel, messages, n, got, channel->layout, deadline);
+}
+
+/* The same, waiting for at most `ns` nanoseconds. 0; ETIMEDOUT; EPIPE. */
+CC_INLINE_ int cc_channel_recv_some_timeout(cc_channel_t *channel, void *messages, size_t n, size_t *got, uint64_t ns)
+{
+    return cc_channel_recv_some_until(channel, messages, n, got, cc_deadline_in(ns));
+}
+
 /* SPSC: where the next message goes, to be written in place; NULL when full, closed, or MPMC. Aligned for any type of
  * that size, up to 64. Never blocks. */
 CC_API void *cc_channel_reserve(cc_channel_t *channel);
@@ -360,56 +423,83 @@ CC_INLINE_ void cc_channel_consume(cc_channel_t *channel)
 }
 
 /* Defines, for messages of one type: name_create(&channel, capacity, kind), name_send(channel, value),
- * name_recv(channel, &value), their try_, _until and _timeout forms, and name_send_many, name_recv_many. The compiler
- * checks the type, and the size is a constant, so that a send is a few instructions. The type may be a pointer. A
- * channel whose messages have another size gives EINVAL. */
-#define CC_CHANNEL_TYPED(name, type)                                                         \
-    CC_MAY_SHADOW_BEGIN_                                                                     \
-    CC_INLINE_ int name##_create(cc_channel_t **channel, size_t capacity, uint32_t kind)     \
-    {                                                                                        \
-        cc_channel_options_t options = { capacity, sizeof(type), kind, CC_SNOOZE_ADAPTIVE }; \
-        return cc_channel_create(channel, &options);                                         \
-    }                                                                                        \
-    CC_TEMPLATE_ int name##_send(cc_channel_t *channel, type value)                          \
-    {                                                                                        \
-        return cc_channel_send_(channel, &value, cc_slot_layout_(sizeof(type)), CC_FOREVER); \
-    }                                                                                        \
-    CC_INLINE_ int name##_try_send(cc_channel_t *channel, type value)                        \
-    {                                                                                        \
-        return cc_channel_try_send_(channel, &value, cc_slot_layout_(sizeof(type)));         \
-    }                                                                                        \
-    CC_INLINE_ int name##_send_until(cc_channel_t *channel, type value, uint64_t deadline)   \
-    {                                                                                        \
-        return cc_channel_send_(channel, &value, cc_slot_layout_(sizeof(type)), deadline);   \
-    }                                                                                        \
-    CC_INLINE_ int name##_send_timeout(cc_channel_t *channel, type value, uint64_t ns)       \
-    {                                                                                        \
-        return name##_send_until(channel, value, cc_deadline_in(ns));                        \
-    }                                                                                        \
-    CC_TEMPLATE_ int name##_recv(cc_channel_t *channel, type *value)                         \
-    {                                                                                        \
-        return cc_channel_recv_(channel, value, cc_slot_layout_(sizeof(type)), CC_FOREVER);  \
-    }                                                                                        \
-    CC_INLINE_ int name##_try_recv(cc_channel_t *channel, type *value)                       \
-    {                                                                                        \
-        return cc_channel_try_recv_(channel, value, cc_slot_layout_(sizeof(type)));          \
-    }                                                                                        \
-    CC_INLINE_ int name##_recv_until(cc_channel_t *channel, type *value, uint64_t deadline)  \
-    {                                                                                        \
-        return cc_channel_recv_(channel, value, cc_slot_layout_(sizeof(type)), deadline);    \
-    }                                                                                        \
-    CC_INLINE_ int name##_recv_timeout(cc_channel_t *channel, type *value, uint64_t ns)      \
-    {                                                                                        \
-        return name##_recv_until(channel, value, cc_deadline_in(ns));                        \
-    }                                                                                        \
-    CC_INLINE_ size_t name##_send_many(cc_channel_t *channel, type const *values, size_t n)  \
-    {                                                                                        \
-        return cc_channel_send_many_(channel, values, n, cc_slot_layout_(sizeof(type)));     \
-    }                                                                                        \
-    CC_INLINE_ size_t name##_recv_many(cc_channel_t *channel, type *values, size_t n)        \
-    {                                                                                        \
-        return cc_channel_recv_many_(channel, values, n, cc_slot_layout_(sizeof(type)));     \
-    }                                                                                        \
+ * name_recv(channel, &value), their try_, _until and _timeout forms, and name_send_many, name_recv_many, name_send_all,
+ * name_recv_some. The compiler checks the type, and the size is a constant, so that a send is a few instructions. The
+ * type may be a pointer. A channel whose messages have another size gives EINVAL. */
+#define CC_CHANNEL_TYPED(name, type)                                                                                 \
+    CC_MAY_SHADOW_BEGIN_                                                                                             \
+    CC_INLINE_ int name##_create(cc_channel_t **channel, size_t capacity, uint32_t kind)                             \
+    {                                                                                                                \
+        cc_channel_options_t options = { capacity, sizeof(type), kind, CC_SNOOZE_ADAPTIVE };                         \
+        return cc_channel_create(channel, &options);                                                                 \
+    }                                                                                                                \
+    CC_TEMPLATE_ int name##_send(cc_channel_t *channel, type value)                                                  \
+    {                                                                                                                \
+        return cc_channel_send_(channel, &value, cc_slot_layout_(sizeof(type)), CC_FOREVER);                         \
+    }                                                                                                                \
+    CC_INLINE_ int name##_try_send(cc_channel_t *channel, type value)                                                \
+    {                                                                                                                \
+        return cc_channel_try_send_(channel, &value, cc_slot_layout_(sizeof(type)));                                 \
+    }                                                                                                                \
+    CC_INLINE_ int name##_send_until(cc_channel_t *channel, type value, uint64_t deadline)                           \
+    {                                                                                                                \
+        return cc_channel_send_(channel, &value, cc_slot_layout_(sizeof(type)), deadline);                           \
+    }                                                                                                                \
+    CC_INLINE_ int name##_send_timeout(cc_channel_t *channel, type value, uint64_t ns)                               \
+    {                                                                                                                \
+        return name##_send_until(channel, value, cc_deadline_in(ns));                                                \
+    }                                                                                                                \
+    CC_TEMPLATE_ int name##_recv(cc_channel_t *channel, type *value)                                                 \
+    {                                                                                                                \
+        return cc_channel_recv_(channel, value, cc_slot_layout_(sizeof(type)), CC_FOREVER);                          \
+    }                                                                                                                \
+    CC_INLINE_ int name##_try_recv(cc_channel_t *channel, type *value)                                               \
+    {                                                                                                                \
+        return cc_channel_try_recv_(channel, value, cc_slot_layout_(sizeof(type)));                                  \
+    }                                                                                                                \
+    CC_INLINE_ int name##_recv_until(cc_channel_t *channel, type *value, uint64_t deadline)                          \
+    {                                                                                                                \
+        return cc_channel_recv_(channel, value, cc_slot_layout_(sizeof(type)), deadline);                            \
+    }                                                                                                                \
+    CC_INLINE_ int name##_recv_timeout(cc_channel_t *channel, type *value, uint64_t ns)                              \
+    {                                                                                                                \
+        return name##_recv_until(channel, value, cc_deadline_in(ns));                                                \
+    }                                                                                                                \
+    CC_INLINE_ size_t name##_send_many(cc_channel_t *channel, type const *values, size_t n)                          \
+    {                                                                                                                \
+        return cc_channel_send_many_(channel, values, n, cc_slot_layout_(sizeof(type)));                             \
+    }                                                                                                                \
+    CC_INLINE_ size_t name##_recv_many(cc_channel_t *channel, type *values, size_t n)                                \
+    {                                                                                                                \
+        return cc_channel_recv_many_(channel, values, n, cc_slot_layout_(sizeof(type)));                             \
+    }                                                                                                                \
+    CC_INLINE_ int name##_send_all_until(cc_channel_t *channel, type const *values, size_t n, size_t *sent,          \
+                                         uint64_t deadline)                                                          \
+    {                                                                                                                \
+        return cc_channel_send_all_(channel, values, n, sent, cc_slot_layout_(sizeof(type)), deadline);              \
+    }                                                                                                                \
+    CC_INLINE_ int name##_send_all(cc_channel_t *channel, type const *values, size_t n, size_t *sent)                \
+    {                                                                                                                \
+        return name##_send_all_until(channel, values, n, sent, CC_FOREVER);                                          \
+    }                                                                                                                \
+    CC_INLINE_ int name##_send_all_timeout(cc_channel_t *channel, type const *values, size_t n, size_t *sent,        \
+                                           uint64_t ns)                                                              \
+    {                                                                                                                \
+        return name##_send_all_until(channel, values, n, sent, cc_deadline_in(ns));                                  \
+    }                                                                                                                \
+    CC_INLINE_ int name##_recv_some_until(cc_channel_t *channel, type *values, size_t n, size_t *got,                \
+                                          uint64_t deadline)                                                         \
+    {                                                                                                                \
+        return cc_channel_recv_some_(channel, values, n, got, cc_slot_layout_(sizeof(type)), deadline);              \
+    }                                                                                                                \
+    CC_INLINE_ int name##_recv_some(cc_channel_t *channel, type *values, size_t n, size_t *got)                      \
+    {                                                                                                                \
+        return name##_recv_some_until(channel, values, n, got, CC_FOREVER);                                          \
+    }                                                                                                                \
+    CC_INLINE_ int name##_recv_some_timeout(cc_channel_t *channel, type *values, size_t n, size_t *got, uint64_t ns) \
+    {                                                                                                                \
+        return name##_recv_some_until(channel, values, n, got, cc_deadline_in(ns));                                  \
+    }                                                                                                                \
     CC_MAY_SHADOW_END_
 
 CC_END_DECLS

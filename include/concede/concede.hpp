@@ -306,6 +306,17 @@ template <class T, bool = std::is_trivially_copyable<T>::value> class channel
     {
         return owned::typed_send_many(owned_.get(), messages, n);
     }
+    /* Waits until all are sent; `sent` says in any case how many were. */
+    int send_all(const T *messages, size_t n, size_t &sent) noexcept
+    {
+        return owned::typed_send_all(owned_.get(), messages, n, &sent);
+    }
+    template <class Rep, class Period>
+    int send_all_for(const T *messages, size_t n, size_t &sent,
+                     const std::chrono::duration<Rep, Period> &duration) noexcept
+    {
+        return owned::typed_send_all_timeout(owned_.get(), messages, n, &sent, detail::nanoseconds(duration));
+    }
 
     int recv(T &message) noexcept
     {
@@ -323,6 +334,16 @@ template <class T, bool = std::is_trivially_copyable<T>::value> class channel
     size_t recv_many(T *messages, size_t n) noexcept
     {
         return owned::typed_recv_many(owned_.get(), messages, n);
+    }
+    /* Waits for one and takes up to n; `got` says in any case how many. */
+    int recv_some(T *messages, size_t n, size_t &got) noexcept
+    {
+        return owned::typed_recv_some(owned_.get(), messages, n, &got);
+    }
+    template <class Rep, class Period>
+    int recv_some_for(T *messages, size_t n, size_t &got, const std::chrono::duration<Rep, Period> &duration) noexcept
+    {
+        return owned::typed_recv_some_timeout(owned_.get(), messages, n, &got, detail::nanoseconds(duration));
     }
 
     /* SPSC, in place: where the next message is to be written, nullptr if there is no room, and when that is done;

@@ -753,6 +753,42 @@ static void send_burst_and_close(void)
     cc_channel_close(channel);
 }
 
+/* Bursts that wait: the sender in its midst, the receiver for the first one. */
+static void send_all_two(void)
+{
+    uint32_t messages[2] = { message_of(model_self(), 0), message_of(model_self(), 1) };
+    size_t sent;
+    int error = cc_channel_send_all(channel, messages, 2, &sent);
+    model_check(error == 0 ? sent == 2 : error == EPIPE && sent < 2);
+    for (size_t i = 0; i < sent; i++) note_accepted(messages[i]);
+}
+
+static void send_all_two_and_close(void)
+{
+    send_all_two();
+    cc_channel_close(channel);
+}
+
+static size_t receive_some(void)
+{
+    uint32_t messages[2];
+    size_t got;
+    int error = cc_channel_recv_some(channel, messages, 2, &got);
+    model_check(error == 0 ? got > 0 && got <= 2 : error == EPIPE && got == 0);
+    for (size_t i = 0; i < got; i++) note_received(messages[i]);
+    return got;
+}
+
+static void receive_some_until_closed(void)
+{
+    while (receive_some() > 0) {}
+}
+
+static void receive_three_in_bursts(void)
+{
+    for (size_t got = 0; got < 3;) got += receive_some();
+}
+
 /* In place; the last message as well, whatever close says of it. */
 static void send_in_place(void)
 {
@@ -1061,6 +1097,8 @@ static const model_client_t clients[] = {
          .finish = channel_all_received, BOUND(3)),
     THREE("spsc_burst_close_by_another", .setup = spsc_two_setup,
           .threads = { send_burst, receive_bursts, write_and_close }, .finish = channel_all_received),
+    BOTH("spsc_all_and_some", .setup = spsc_one_setup, .threads = { send_all_two_and_close, receive_some_until_closed },
+         .finish = channel_all_received, BOUND(3)),
     BOTH("spsc_in_place", .setup = spsc_one_setup, .threads = { send_in_place, receive_in_place },
          .finish = channel_all_received, BOUND(3)),
     BOTH("spsc_try", .setup = spsc_one_setup, .threads = { try_send_two_and_close, try_receive_until_closed },
@@ -1117,6 +1155,13 @@ static const model_client_t clients[] = {
          .finish = channel_some_received),
     THREE("mpmc_burst_close_by_another", .setup = mpmc_two_setup,
           .threads = { send_burst, receive_bursts, write_and_close }, .finish = channel_all_received),
+    BOTH("mpmc_all_and_some", .setup = mpmc_one_setup, .threads = { send_all_two_and_close, receive_some_until_closed },
+         .finish = channel_all_received, BOUND(3)),
+    BOTH("mpmc_all_two_senders", .setup = mpmc_one_setup,
+         .threads = { send_all_two, send_one, receive_three_in_bursts }, .finish = channel_all_received, BOUND(1)),
+    THREE("mpmc_some_two_receivers", .setup = mpmc_two_setup,
+          .threads = { send_all_two_and_close, receive_some_until_closed, receive_all },
+          .finish = channel_all_received),
     BOTH("mpmc_try", .setup = mpmc_one_setup, .threads = { try_send_two_and_close, try_receive_until_closed },
          .finish = channel_all_received, BOUND(3)),
     BOTH("mpmc_8_one", .setup = mpmc_8_one_setup, .threads = { send_two, receive_two }, .finish = channel_all_received,

@@ -71,14 +71,23 @@ static int send_somehow(stress_thread *t, traffic *f, uint64_t number)
     case 1: result = cc_channel_send_timeout(f->channel, &m, stress_random(t, 20000)); break;
     case 2: result = cc_channel_send_until(f->channel, &m, stress_random(t, 2)); break;
     case 3: {
-        size_t n = 1 + stress_random(t, BURST);
+        size_t n = 1 + stress_random(t, BURST), sent;
         for (size_t i = 0; i < n; i++) {
             fill(f, &m, (uint64_t)t->index, number + i);
             memcpy((uint64_t *)burst + i * f->words, &m, f->words * 8);
         }
-        size_t sent = cc_channel_send_many(f->channel, burst, n);
+        switch (stress_random(t, 3)) {
+        case 0:
+            sent = cc_channel_send_many(f->channel, burst, n);
+            result = sent == 0 && cc_channel_is_closed(f->channel) ? EPIPE : 0;
+            break;
+        case 1: result = cc_channel_send_all_timeout(f->channel, burst, n, &sent, stress_random(t, 20000)); break;
+        default:
+            result = cc_channel_send_all(f->channel, burst, n, &sent);
+            CHECK(result == EPIPE || (result == 0 && sent == n));
+        }
         CHECK(sent <= n);
-        return sent == 0 && cc_channel_is_closed(f->channel) ? -1 : (int)sent;
+        return sent == 0 && result == EPIPE ? -1 : (int)sent;
     }
     case 4: /* in place; only where nobody else closes, because a commit does not tell */
         if (f->spsc && f->close_after == 0) {
@@ -113,10 +122,18 @@ static bool receive_somehow(stress_thread *t, traffic *f)
     case 1: result = cc_channel_recv_timeout(f->channel, &m, stress_random(t, 20000)); break;
     case 2: result = cc_channel_recv_until(f->channel, &m, stress_random(t, 2)); break;
     case 3: {
-        size_t n = cc_channel_recv_many(f->channel, burst, 1 + stress_random(t, BURST));
-        CHECK(n <= BURST);
+        size_t most = 1 + stress_random(t, BURST), n = 0;
+        switch (stress_random(t, 3)) {
+        case 0:
+            n = cc_channel_recv_many(f->channel, burst, most);
+            result = 0;
+            break;
+        case 1: result = cc_channel_recv_some_timeout(f->channel, burst, most, &n, stress_random(t, 20000)); break;
+        default: result = cc_channel_recv_some(f->channel, burst, most, &n); CHECK(result == (n > 0 ? 0 : EPIPE));
+        }
+        CHECK(n <= most);
         for (size_t i = 0; i < n; i++) check_received(f, me, (uint64_t *)burst + i * f->words);
-        return true;
+        return result != EPIPE;
     }
     case 4:
         if (f->spsc) {

@@ -337,11 +337,28 @@ TEST(a_typed_channel_knows_its_size)
         CHECK_EQ(points_send_many(ch, &p, 1), 1);
         CHECK_EQ(points_recv_many(ch, some, 3), 1);
         CHECK_EQ(some[0].z, 3);
+        point all[6] = { p, p, p, p, p, p };
+        size_t n = 7;
+        CHECK_EQ(points_send_all(ch, all, 2, &n), 0);
+        CHECK_EQ(n, 2);
+        CHECK_EQ(points_send_all_timeout(ch, all, 1, &n, 5), 0);
+        CHECK_EQ(points_send_all_until(ch, all, 6, &n, 0), ETIMEDOUT);
+        CHECK_EQ(n, 1);
+        CHECK_EQ(points_recv_some(ch, some, 1, &n), 0);
+        CHECK_EQ(points_recv_some_timeout(ch, some, 1, &n, 5), 0);
+        CHECK_EQ(n, 1);
+        CHECK_EQ(points_recv_some_until(ch, some, 3, &n, 0), 0);
+        CHECK_EQ(n, 2);
+        CHECK_EQ(points_recv_some_until(ch, some, 3, &n, 0), ETIMEDOUT);
+        CHECK_EQ(n, 0);
         uint64_t wrong = 7; /* another size: refused, and nothing is written */
         CHECK_EQ(numbers_send(ch, 1), EINVAL);
         CHECK_EQ(numbers_try_recv(ch, &wrong), EINVAL);
         CHECK_EQ(numbers_send_many(ch, &wrong, 1), 0);
         CHECK_EQ(numbers_recv_many(ch, &wrong, 1), 0);
+        CHECK_EQ(numbers_send_all(ch, &wrong, 1, &n), EINVAL);
+        CHECK_EQ(numbers_recv_some(ch, &wrong, 1, &n), EINVAL);
+        CHECK_EQ(n, 0);
         CHECK_EQ(wrong, 7);
         CHECK_EQ(cc_channel_len(ch), 0);
         tear_down();
@@ -663,6 +680,142 @@ TEST(who_sleeps_until_the_last_message_of_a_closed_channel_is_taken_is_told_one_
         CHECK_EQ(fake.waits, 1);
         CHECK_EQ(fake.wakes, 3);
         CHECK_EQ(ch->not_empty.waiters & CC_EVENT_LISTENING_, 0); /* the last one is claimed */
+        cc_event_cancel(&ch->not_empty);
+        tear_down();
+    }
+}
+
+/* ---- Bursts that wait ------------------------------------------------------------------------------------------- */
+
+static int recv_some_counting(size_t n, size_t *got, uint64_t deadline)
+{
+    uint32_t messages[16] = { 0 };
+    int result = cc_channel_recv_some_until(ch, messages, n, got, deadline);
+    for (size_t i = 0; i < *got; i++) CHECK_EQ(messages[i], ++received);
+    for (size_t i = *got; i < 16; i++) CHECK_EQ(messages[i], 0);
+    return result;
+}
+
+/* What is accepted of it counts as sent only afterwards; meanwhile the other side receives. */
+static int send_all_counting(size_t n, size_t *accepted, uint64_t deadline)
+{
+    uint32_t messages[16];
+    for (uint32_t i = 0; i < 16; i++) messages[i] = sent + 1 + i;
+    int result = cc_channel_send_all_until(ch, messages, n, accepted, deadline);
+    sent += (uint32_t)*accepted;
+    return result;
+}
+
+static void other_sends_three(void)
+{
+    for (int i = 0; i < 3; i++) CHECK_EQ(send_next(), 0);
+}
+
+TEST(recv_some_waits_for_one_and_takes_what_else_is_there)
+{
+    BOTH_KINDS(kind)
+    {
+        size_t got = 99;
+        set_up_counting(8, kind, CC_SNOOZE_NONE);
+        CHECK_EQ(recv_some_counting(0, &got, CC_FOREVER), 0);
+        CHECK_EQ(got, 0);
+        other_sends_three();
+        CHECK_EQ(recv_some_counting(2, &got, CC_FOREVER), 0);
+        CHECK_EQ(got, 2);
+        CHECK_EQ(recv_some_counting(16, &got, CC_FOREVER), 0);
+        CHECK_EQ(got, 1);
+        CHECK_EQ(calls(), 0);
+        fake.asleep = other_sends_three;
+        CHECK_EQ(recv_some_counting(16, &got, CC_FOREVER), 0);
+        CHECK_EQ(got, 3);
+        CHECK_EQ(fake.waits, 1);
+        fake.asleep = NULL;
+        uint64_t deadline = fake.now_ns + 100;
+        CHECK_EQ(recv_some_counting(16, &got, deadline), ETIMEDOUT);
+        CHECK_EQ(got, 0);
+        CHECK_EQ(fake.now_ns, deadline);
+        CHECK_EQ(send_next(), 0);
+        CHECK_EQ(recv_some_counting(16, &got, 0), 0);
+        CHECK_EQ(got, 1);
+        fake.asleep = other_closes;
+        CHECK_EQ(recv_some_counting(16, &got, CC_FOREVER), EPIPE);
+        CHECK_EQ(got, 0);
+        tear_down();
+    }
+}
+
+TEST(send_all_waits_as_often_as_it_takes)
+{
+    BOTH_KINDS(kind)
+    {
+        size_t accepted = 99;
+        set_up_counting(2, kind, CC_SNOOZE_NONE);
+        CHECK_EQ(send_all_counting(0, &accepted, CC_FOREVER), 0);
+        CHECK_EQ(accepted, 0);
+        CHECK_EQ(send_all_counting(2, &accepted, CC_FOREVER), 0);
+        CHECK_EQ(accepted, 2);
+        CHECK_EQ(calls(), 0);
+        fake.asleep = other_receives;
+        CHECK_EQ(send_all_counting(5, &accepted, CC_FOREVER), 0);
+        CHECK_EQ(accepted, 5);
+        CHECK_EQ(fake.waits, 5);
+        CHECK_EQ(fake.wakes, 5);
+        while (receive_next() == 0) {}
+        CHECK_EQ(received, sent);
+        tear_down();
+    }
+}
+
+static void receive_once_and_then_close(void)
+{
+    if (fake.waits == 1)
+        other_receives();
+    else
+        other_closes();
+}
+
+static void receive_once(void)
+{
+    if (fake.waits == 1) other_receives();
+}
+
+TEST(send_all_says_how_many_went_in_before_the_end)
+{
+    BOTH_KINDS(kind)
+    {
+        size_t accepted = 99;
+        set_up_counting(2, kind, CC_SNOOZE_NONE);
+        fake.asleep = receive_once_and_then_close;
+        CHECK_EQ(send_all_counting(5, &accepted, CC_FOREVER), EPIPE);
+        CHECK_EQ(accepted, 3);
+        CHECK_EQ(send_all_counting(5, &accepted, CC_FOREVER), EPIPE);
+        CHECK_EQ(accepted, 0);
+        while (receive_next() == 0) {}
+        CHECK_EQ(received, sent);
+        tear_down();
+        set_up_counting(2, kind, CC_SNOOZE_NONE);
+        uint64_t deadline = fake.now_ns + 100;
+        fake.asleep = receive_once;
+        CHECK_EQ(send_all_counting(5, &accepted, deadline), ETIMEDOUT);
+        CHECK_EQ(accepted, 3);
+        CHECK_EQ(fake.now_ns, deadline); /* one deadline for all of its waits */
+        while (receive_next() == 0) {}
+        CHECK_EQ(received, sent);
+        tear_down();
+    }
+}
+
+TEST(who_took_some_passes_the_wake_up_on_only_if_there_is_more)
+{
+    for (size_t n = 1; n <= 2; n++) {
+        size_t got;
+        set_up_counting(4, CC_CHANNEL_MPMC, CC_SNOOZE_NONE);
+        cc_event_listen(&ch->not_empty); /* a second receiver sleeps, too */
+        fake.asleep = burst_of_two;
+        FAKE_SCRIPT({ 0, 0 });
+        CHECK_EQ(recv_some_counting(n, &got, CC_FOREVER), 0);
+        CHECK_EQ(got, n);
+        CHECK_EQ(fake.wakes, n == 1 ? 1 : 0);
         cc_event_cancel(&ch->not_empty);
         tear_down();
     }

@@ -221,6 +221,29 @@ TEST(channel_tries_times_out_and_bursts)
     CHECK_EQ(cc_channel_capacity(numbers.native_handle()), 4);
 }
 
+TEST(channel_bursts_wait)
+{
+    concede::channel<int> numbers(4);
+    int in[6] = { 1, 2, 3, 4, 5, 6 }, out[6] = { 0 };
+    size_t n = 9;
+    CHECK_EQ(numbers.recv_some_for(out, 6, n, milliseconds(1)), ETIMEDOUT);
+    CHECK_EQ(n, 0);
+    CHECK_EQ(numbers.send_all_for(in, 6, n, milliseconds(1)), ETIMEDOUT);
+    CHECK_EQ(n, 4);
+    std::thread sender([&] {
+        size_t sent = 0;
+        CHECK_EQ(numbers.send_all(in + 4, 2, sent), 0);
+        CHECK_EQ(sent, 2);
+        numbers.close();
+    });
+    int received = 0;
+    while (numbers.recv_some(out, 3, n) == 0)
+        for (size_t i = 0; i < n; i++) CHECK_EQ(out[i], ++received);
+    sender.join();
+    CHECK_EQ(n, 0);
+    CHECK_EQ(received, 6);
+}
+
 TEST(channel_can_be_assigned_by_a_move)
 {
     concede::channel<int> numbers(4), other(64);

@@ -112,8 +112,8 @@ void cc_channel_close(cc_channel_t *channel)
         (void)cc_fetch_or_acq_rel(&channel->mpmc.tail.position,
                                   CC_MPMC_CLOSED_);              /* [channel.closed] pairs with the looks */
     cc_cas_acq_rel(&channel->closed, &open, CC_CHANNEL_CLOSED_); /* [channel.closed] pairs with the looks at it */
-    cc_event_notify_all(&channel->not_full);                     /* [channel.sleep] the close before, the event after */
-    cc_event_notify_all(&channel->not_empty);                    /* [channel.sleep] the close before, the event after */
+    cc_channel_notify_(&channel->not_full, CC_NOTIFY_ALL_);      /* [channel.sleep] the close before, the event after */
+    cc_channel_notify_(&channel->not_empty, CC_NOTIFY_ALL_);     /* [channel.sleep] the close before, the event after */
 }
 
 bool cc_channel_is_closed(const cc_channel_t *channel)
@@ -214,6 +214,7 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
     bool gathers = is_in_stream_(channel, direction);
     int result;
     await.snooze_iters = channel->snooze_iters;
+    await.in_channel = true;
     await.relayed = !cc_channel_is_spsc_(channel);
     for (;;) {
         if (gathers && has_(channel, direction, 1)) {

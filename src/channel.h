@@ -7,6 +7,12 @@
 
 typedef enum { CC_SENDING_, CC_RECEIVING_ } cc_direction_t;
 
+/* cc_event_notify_one() and cc_event_notify_all() for one of a channel's events: CC_NOTIFY_ONE_ or CC_NOTIFY_ALL_. */
+CC_TEMPLATE_ void cc_channel_notify_(cc_event_t *event, uint32_t whom)
+{
+    if (CC_UNLIKELY_(cc_event_has_waiters_(event))) cc_event_notify_slow_(event, whom | CC_NOTIFY_IN_CHANNEL_);
+}
+
 /* Sends up to n messages, or receives them, now: how many. 0: none can be, or the channel is closed. */
 size_t cc_spsc_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n);
 size_t cc_spsc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n);

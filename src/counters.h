@@ -19,10 +19,12 @@ enum { CC_COUNT_SPUN_, CC_COUNT_YIELDED_, CC_COUNT_SLEPT_, CC_COUNT_ENDINGS_ }; 
 #define cc_count_wait_(kind, ending, slept_ns) ((void)(kind), (void)(ending), (void)(slept_ns))
 #define cc_count_wake_(kind)                   ((void)(kind))
 #define cc_count_wake_in_vain_(kind)           ((void)(kind))
+#define cc_count_now_()                        UINT64_C(0)
 #else
 void cc_count_wait_(unsigned kind, unsigned ending, uint64_t slept_ns);
 void cc_count_wake_(unsigned kind);
 void cc_count_wake_in_vain_(unsigned kind);
+#define cc_count_now_() cc_os_now_() /* for the time asleep: the caller includes os.h */
 #endif
 
 #endif

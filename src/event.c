@@ -4,6 +4,7 @@
 #include <concede/backoff.h>
 
 #include "costs.h"
+#include "counters.h"
 #include "os.h"
 #include "snooze.h"
 
@@ -83,11 +84,21 @@ static void slept_(cc_event_t *event)
 /* One sleep and no loop. There are systems on which a sleep that ends with a signal or at its deadline may have used up
  * a wake-up (OpenBSD; Windows as Wine has it). A thread that slept on would keep that wake-up, and a claim, from the
  * others. */
-bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline)
+static bool sleep_once_(cc_event_await_t *await)
 {
+    cc_event_t *event = await->event;
+    uint32_t key = await->key;
+    uint64_t deadline = await->deadline;
     int woken = EAGAIN;
-    if (cc_load_acquire(&event->epoch) == key) /* [event.epoch] pairs with the add in cc_event_notify_slow_() */
+    if (cc_load_acquire(&event->epoch) == key) { /* [event.epoch] pairs with the add in cc_event_notify_slow_() */
+        uint64_t began = cc_count_now_();
         woken = cc_os_wait_(&event->epoch, key, deadline);
+        if (woken != EAGAIN) {
+            await->slept = true;
+            await->slept_ns += cc_count_now_() - began;
+        }
+    }
+    await->woken = woken == 0;
     bool expired = woken == ETIMEDOUT && cc_os_now_() >= deadline;
     bool notified = cc_load_acquire(&event->epoch) != key; /* [event.epoch] the last look, after the deadline */
     if (notified && woken == 0) {
@@ -97,6 +108,26 @@ bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline)
     }
     cc_event_cancel(event);
     return notified || !expired;
+}
+
+static unsigned kind_of_await_(const cc_event_await_t *await)
+{
+    return await->in_channel ? CC_COUNT_CHANNEL_ : CC_COUNT_EVENT_;
+}
+
+static void count_await_(const cc_event_await_t *await)
+{
+    unsigned ending = await->slept ? CC_COUNT_SLEPT_ : await->yielded ? CC_COUNT_YIELDED_ : CC_COUNT_SPUN_;
+    cc_count_wait_(kind_of_await_(await), ending, await->slept_ns);
+}
+
+bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline)
+{
+    cc_event_await_t await = cc_event_await_begin_(event, deadline);
+    await.key = key;
+    bool in_time = sleep_once_(&await);
+    if (await.slept) count_await_(&await);
+    return in_time;
 }
 
 /* A relayed event's notifier leaves it to a thread that is on its way: but one that was woken and has not run for twice
@@ -117,6 +148,8 @@ void cc_event_notify_slow_(cc_event_t *event, uint32_t whom)
 {
     /* [event.announce] pairs with listen_(), [event.relay] with cc_event_cancel() and the lookout's end */
     cc_fence_full();
+    unsigned kind = whom & CC_NOTIFY_IN_CHANNEL_ ? CC_COUNT_CHANNEL_ : CC_COUNT_EVENT_;
+    whom &= ~(uint32_t)CC_NOTIFY_IN_CHANNEL_;
     uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: the fence orders it, the swaps decide */
     for (;;) {
         uint32_t listening = seen & CC_EVENT_LISTENING_;
@@ -141,9 +174,9 @@ void cc_event_notify_slow_(cc_event_t *event, uint32_t whom)
     }
     cc_store_relaxed(&event->woken_at, (uint32_t)cc_os_now_()); /* relaxed, both: statistics */
     cc_store_relaxed(&event->left_to_it, 0);
-    cc_fetch_add_release(&event->epoch,
-                         1); /* [event.epoch] pairs with the loads in listen_() and cc_event_wait_until() */
+    cc_fetch_add_release(&event->epoch, 1); /* [event.epoch] pairs with the loads in listen_() and sleep_once_() */
     cc_os_wake_(&event->epoch, whom == CC_NOTIFY_ALL_ ? CC_OS_ALL : 1);
+    cc_count_wake_(kind);
 }
 
 /* ---- The three phases of a wait --------------------------------------------------------------------------------- */
@@ -274,9 +307,11 @@ bool cc_event_await_slow_(cc_event_await_t *await)
         return true;
     case LISTENING:
         /* Phase 3: sleep. */
-        await->phase = cc_event_wait_until(event, await->key, await->deadline) ? SLEPT : EXPIRED;
+        await->phase = sleep_once_(await) ? SLEPT : EXPIRED;
         return true;
-    case SLEPT: break;
+    case SLEPT:
+        if (await->woken) cc_count_wake_in_vain_(kind_of_await_(await));
+        break;
     default: return false;
     }
 
@@ -332,6 +367,7 @@ void cc_event_await_end_slow_(cc_event_await_t *await)
     case EXPIRED: learn_(await, CC_SLEPT_LONG_); break;
     default: break;
     }
+    count_await_(await);
 }
 
 bool cc_event_await(cc_event_t *event, bool (*condition)(void *), void *argument, uint64_t deadline)

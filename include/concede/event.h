@@ -85,7 +85,8 @@ typedef struct cc_event {
 
 CC_STATIC_ASSERT_(sizeof(cc_event_t) == 24, "six words");
 
-enum { CC_NOTIFY_ONE_, CC_NOTIFY_ALL_, CC_NOTIFY_RELAY_ };
+/* Whom to wake; CC_NOTIFY_IN_CHANNEL_ is added where the event is a channel's, and cc_counters() tells it as such. */
+enum { CC_NOTIFY_ONE_, CC_NOTIFY_ALL_, CC_NOTIFY_RELAY_, CC_NOTIFY_IN_CHANNEL_ = 4 };
 CC_API CC_COLD_ void cc_event_notify_slow_(cc_event_t *event, uint32_t whom);
 
 /* Announces that this thread is about to wait; the key goes to wait. Does not block. What was written before a notify
@@ -138,7 +139,8 @@ CC_INLINE_ void cc_event_notify_all(cc_event_t *event)
  * was woken and has not run yet, or one that spins on behalf of the others. */
 CC_INLINE_ void cc_event_relay_(cc_event_t *event)
 {
-    if (CC_UNLIKELY_(cc_event_has_waiters_(event))) cc_event_notify_slow_(event, CC_NOTIFY_RELAY_);
+    if (CC_UNLIKELY_(cc_event_has_waiters_(event)))
+        cc_event_notify_slow_(event, CC_NOTIFY_RELAY_ | CC_NOTIFY_IN_CHANNEL_);
 }
 
 /* A wait in its three phases, as the caller's loop goes through them: spin and yield, announce and look, sleep.
@@ -158,6 +160,9 @@ typedef struct cc_event_await {
     bool announced;          /* it listened, or was the lookout: somebody may have relied on it */
     bool lost_cpu;           /* it was off its CPU for long while it snoozed */
     bool teaches;            /* how it ends says how long the next wait should snooze */
+    bool in_channel;         /* the event is a channel's, and the wait is counted as such */
+    bool slept;              /* it has slept at least once ... */
+    bool woken;              /* ... and its last sleep was ended by a wake-up */
     bool yielded;            /* it has yielded at least once ... */
     uint32_t ending;         /* ... and how the wait ends if it ends with that yield; see snooze.h */
     uint32_t pauses_left;    /* of the plan, after those in `pauses` */
@@ -168,6 +173,7 @@ typedef struct cc_event_await {
     uint32_t since;          /* lower half of the clock: when it began to sleep */
     uint32_t key;            /* of its listen */
     uint64_t round_began;    /* when its last round of pauses began; 0: not known */
+    uint64_t slept_ns;       /* in all its sleeps */
 } cc_event_await_t;
 
 CC_API CC_COLD_ bool cc_event_await_slow_(cc_event_await_t *await);
@@ -175,8 +181,8 @@ CC_API CC_COLD_ void cc_event_await_end_slow_(cc_event_await_t *await);
 
 CC_INLINE_ cc_event_await_t cc_event_await_begin_(cc_event_t *event, uint64_t deadline)
 {
-    cc_event_await_t await = { event, deadline, 0, 0, 0, false, false, false, false, false,
-                               false, 0,        0, 0, 0, 0,     0,     0,     0,     0 };
+    cc_event_await_t await = { event, deadline, 0, 0, 0, false, false, false, false, false, false, false,
+                               false, false,    0, 0, 0, 0,     0,     0,     0,     0,     0,     0 };
     return await;
 }
 

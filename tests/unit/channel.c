@@ -502,6 +502,60 @@ TEST(a_sleeping_sender_is_woken_by_a_free_slot_and_by_close)
     }
 }
 
+static void notified_for_nothing(void)
+{
+    cc_event_notify_slow_(&ch->not_empty, CC_NOTIFY_ONE_ | CC_NOTIFY_IN_CHANNEL_);
+}
+
+static void other_sends_at_second_sleep(void)
+{
+    if (fake.waits == 1)
+        notified_for_nothing();
+    else
+        other_sends();
+}
+
+TEST(waits_and_wakes_are_counted_by_how_they_ended)
+{
+    BOTH_KINDS(kind)
+    {
+        cc_counters_t before, after;
+        cc_counters(&before);
+        for (int sending = 0; sending < 2; sending++) { /* one of each asleep, and one that ends in a yield */
+            for (int yields = 0; yields < 2; yields++) {
+                set_up_counting(2, kind, yields ? 8 : CC_SNOOZE_NONE);
+                while (sending && send_next() == 0) {}
+                void (*other)(void) = sending ? other_receives : other_sends;
+                *(yields ? &fake.on_yield : &fake.asleep) = other;
+                FAKE_SCRIPT({ 0, 300 });
+                CHECK_EQ(sending ? send_counting(CC_FOREVER) : recv_counting(CC_FOREVER), 0);
+                tear_down();
+            }
+        }
+        set_up_counting(2, kind, 8);
+        fake.on_pause = other_sends;
+        CHECK_EQ(recv_counting(CC_FOREVER), 0); /* spins */
+        tear_down();
+        set_up_counting(2, kind, CC_SNOOZE_NONE);
+        fake.asleep = other_sends_at_second_sleep;
+        CHECK_EQ(recv_counting(CC_FOREVER), 0); /* sleeps twice; once it is woken in vain */
+        tear_down();
+        set_up_counting(2, kind, CC_SNOOZE_NONE);
+        fake.asleep = other_closes;
+        CHECK_EQ(recv_counting(CC_FOREVER), EPIPE);
+        tear_down();
+        cc_counters(&after);
+        CHECK_EQ(after.channel.spun - before.channel.spun, 1);
+        CHECK_EQ(after.channel.yielded - before.channel.yielded, 2);
+        CHECK_EQ(after.channel.slept - before.channel.slept, 4);
+        CHECK_EQ(after.channel.waits - before.channel.waits, 7);
+        CHECK_EQ(after.channel.slept_ns - before.channel.slept_ns, 600);
+        CHECK_EQ(after.channel.wakes - before.channel.wakes, 5);
+        CHECK_EQ(after.channel.wakes_in_vain - before.channel.wakes_in_vain, 1);
+        CHECK_EQ(memcmp(&after.event, &before.event, sizeof after.event), 0);
+    }
+}
+
 TEST(what_comes_on_the_way_to_sleep_is_not_lost)
 {
     BOTH_KINDS(kind)

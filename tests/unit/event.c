@@ -544,6 +544,42 @@ TEST(await_woken_in_vain_listens_again)
     CHECK_EQ(event.waiters, 0);
 }
 
+TEST(waits_and_wakes_are_counted_by_how_they_ended)
+{
+    cc_counters_t before, after;
+    cc_counters(&before);
+    await_from_start(SPIN_LOOKS); /* spins */
+    CC_EVENT_AWAIT(&event, look());
+    await_from_start(SNOOZE_LOOKS); /* yields */
+    CC_EVENT_AWAIT(&event, look());
+    await_from_start(SNOOZE_LOOKS + 1); /* listens, and does not sleep: the yield was the last that it did */
+    CC_EVENT_AWAIT(&event, look());
+    await_from_start(SNOOZE_LOOKS + 4); /* sleeps; is woken twice, once in vain */
+    FAKE_SCRIPT({ 0, 3000 }, { 0, 2000 });
+    fake.asleep = notify_one;
+    CC_EVENT_AWAIT(&event, look());
+    await_from_start(0); /* gives up asleep, and was not woken */
+    CHECK(!CC_EVENT_AWAIT_TIMEOUT(&event, look(), 1000000));
+    set_up(); /* by hand, and the second one does not sleep */
+    fake.asleep = notify_all;
+    FAKE_SCRIPT({ 0, 100 });
+    cc_event_wait(&event, cc_event_listen(&event));
+    cc_event_wait(&event, cc_event_listen(&event) - 1);
+    await_from_start(1); /* these have not waited */
+    CC_EVENT_AWAIT(&event, look());
+    CHECK(!CC_EVENT_AWAIT_UNTIL(&event, look(), 0));
+    cc_counters(&after);
+    CHECK_EQ(after.event.spun - before.event.spun, 1);
+    CHECK_EQ(after.event.yielded - before.event.yielded, 2);
+    CHECK_EQ(after.event.slept - before.event.slept, 3);
+    CHECK_EQ(after.event.waits - before.event.waits, 6);
+    CHECK_EQ(after.event.slept_ns - before.event.slept_ns, 5000 + 1000000 + 100);
+    CHECK_EQ(after.event.wakes - before.event.wakes, 3);
+    CHECK_EQ(after.event.wakes_in_vain - before.event.wakes_in_vain, 1);
+    CHECK_EQ(memcmp(&after.lock, &before.lock, sizeof after.lock), 0);
+    CHECK_EQ(memcmp(&after.channel, &before.channel, sizeof after.channel), 0);
+}
+
 TEST(await_on_one_cpu_does_not_spin)
 {
     static const cc_costs_t one_cpu = { 40000, 1000, 30000, 1 };

@@ -57,7 +57,7 @@ size_t cc_spsc_send_now_(cc_channel_t *channel, const unsigned char *messages, s
     return cc_spsc_sent_(channel, n);
 }
 
-void *cc_channel_reserve(cc_channel_t *channel)
+void *cc_channel_reserve_slow_(cc_channel_t *channel)
 {
     if (!cc_channel_is_spsc_(channel) || room_(channel, 1) == 0) return NULL;
     return cc_channel_slot_(channel, channel->spsc.tail, channel->layout);

@@ -121,7 +121,7 @@ static void count_await_(const cc_event_await_t *await)
     cc_count_wait_(kind_of_await_(await), ending, await->slept_ns);
 }
 
-bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline)
+bool cc_event_wait_slow_(cc_event_t *event, uint32_t key, uint64_t deadline)
 {
     cc_event_await_t await = cc_event_await_begin_(event, deadline);
     await.key = key;

@@ -191,11 +191,24 @@ CC_API int cc_channel_sizeof(const cc_channel_options_t *options, size_t *bytes)
 /* Makes a channel in memory of the caller's, aligned to CC_CACHE_LINE and of at least that many bytes. 0 or EINVAL. */
 CC_API int cc_channel_init(void *memory, size_t bytes, const cc_channel_options_t *options, cc_channel_t **channel);
 
+CC_API CC_COLD_ void cc_channel_close_slow_(cc_channel_t *channel);
+CC_API bool cc_channel_is_closed_slow_(const cc_channel_t *channel);
+CC_API void *cc_channel_reserve_slow_(cc_channel_t *channel);
+
 /* Closes it: from now on sends fail, and receivers get what was accepted and then EPIPE. Wakes all. Any thread, any
  * time, twice is fine; never blocks. */
-CC_API void cc_channel_close(cc_channel_t *channel);
+CC_INLINE_ void cc_channel_close(cc_channel_t *channel)
+{
+    CC_TSAN_RELEASE_(channel);
+    cc_channel_close_slow_(channel);
+}
 
-CC_API bool cc_channel_is_closed(const cc_channel_t *channel);
+CC_INLINE_ bool cc_channel_is_closed(const cc_channel_t *channel)
+{
+    bool closed = cc_channel_is_closed_slow_(channel);
+    CC_TSAN_ACQUIRE_(channel);
+    return closed;
+}
 
 /* Messages in it: exact while nobody sends or receives, else near that; never more than the capacity. */
 CC_API size_t cc_channel_len(const cc_channel_t *channel);
@@ -222,10 +235,11 @@ CC_END_DECLS
 
 CC_BEGIN_DECLS
 
-/* Whether the SPSC path below can be taken: it is inline, and one comparison checks kind and size. */
+/* Whether the SPSC path below can be taken: it is inline, and one comparison checks kind and size. Code for
+ * ThreadSanitizer goes by the library's path: what the two sides know of each other it could not follow. */
 CC_TEMPLATE_ bool cc_channel_is_spsc_of_(const cc_channel_t *channel, size_t message_size)
 {
-    return channel->shape == cc_channel_shape_(CC_CHANNEL_SPSC, message_size);
+    return !CC_TSAN_ && channel->shape == cc_channel_shape_(CC_CHANNEL_SPSC, message_size);
 }
 
 CC_TEMPLATE_ int cc_channel_send_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout,
@@ -233,14 +247,16 @@ CC_TEMPLATE_ int cc_channel_send_(cc_channel_t *channel, const void *message, cc
 {
     if (CC_LIKELY_(cc_channel_is_spsc_of_(channel, layout.message_size) && cc_spsc_room_(channel) > 0))
         return cc_spsc_send_one_(channel, message, layout);
-    return cc_channel_send_any_(channel, message, layout.message_size, deadline);
+    return CC_TSAN_SEND_(channel, message, layout.message_size,
+                         cc_channel_send_any_(channel, message, layout.message_size, deadline));
 }
 
 CC_TEMPLATE_ int cc_channel_try_send_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout)
 {
     if (CC_LIKELY_(cc_channel_is_spsc_of_(channel, layout.message_size) && cc_spsc_room_(channel) > 0))
         return cc_spsc_send_one_(channel, message, layout);
-    return cc_channel_try_send_any_(channel, message, layout.message_size);
+    return CC_TSAN_SEND_(channel, message, layout.message_size,
+                         cc_channel_try_send_any_(channel, message, layout.message_size));
 }
 
 CC_TEMPLATE_ int cc_channel_recv_(cc_channel_t *channel, void *message, cc_slot_layout_t layout, uint64_t deadline)
@@ -249,7 +265,8 @@ CC_TEMPLATE_ int cc_channel_recv_(cc_channel_t *channel, void *message, cc_slot_
         cc_spsc_publish_(channel);
         return 0;
     }
-    return cc_channel_recv_any_(channel, message, layout.message_size, deadline);
+    return CC_TSAN_RECV_(channel, message, layout.message_size,
+                         cc_channel_recv_any_(channel, message, layout.message_size, deadline));
 }
 
 CC_TEMPLATE_ int cc_channel_try_recv_(cc_channel_t *channel, void *message, cc_slot_layout_t layout)
@@ -258,14 +275,17 @@ CC_TEMPLATE_ int cc_channel_try_recv_(cc_channel_t *channel, void *message, cc_s
         cc_spsc_publish_(channel);
         return 0;
     }
-    return cc_channel_try_recv_any_(channel, message, layout.message_size);
+    return CC_TSAN_RECV_(channel, message, layout.message_size,
+                         cc_channel_try_recv_any_(channel, message, layout.message_size));
 }
 
 CC_TEMPLATE_ size_t cc_channel_send_many_(cc_channel_t *channel, const void *messages, size_t n,
                                           cc_slot_layout_t layout)
 {
     bool inline_path = cc_channel_is_spsc_of_(channel, layout.message_size) && n > 0 && cc_spsc_room_(channel) >= n;
-    if (CC_UNLIKELY_(!inline_path)) return cc_channel_send_many_any_(channel, messages, n, layout.message_size);
+    if (CC_UNLIKELY_(!inline_path))
+        return CC_TSAN_SEND_MANY_(channel, messages, n, layout.message_size,
+                                  cc_channel_send_many_any_(channel, messages, n, layout.message_size));
     cc_spsc_write_many_(channel, (const unsigned char *)messages, n, layout);
     return cc_spsc_sent_(channel, n);
 }
@@ -273,7 +293,8 @@ CC_TEMPLATE_ size_t cc_channel_send_many_(cc_channel_t *channel, const void *mes
 CC_TEMPLATE_ size_t cc_channel_recv_many_(cc_channel_t *channel, void *messages, size_t n, cc_slot_layout_t layout)
 {
     if (CC_UNLIKELY_(!cc_channel_is_spsc_of_(channel, layout.message_size)))
-        return cc_channel_recv_many_any_(channel, messages, n, layout.message_size);
+        return CC_TSAN_RECV_MANY_(channel, messages, layout.message_size,
+                                  cc_channel_recv_many_any_(channel, messages, n, layout.message_size));
     return cc_spsc_recv_many_(channel, (unsigned char *)messages, n, layout);
 }
 
@@ -399,11 +420,17 @@ CC_INLINE_ int cc_channel_recv_some_timeout(cc_channel_t *channel, void *message
 
 /* SPSC: where the next message goes, to be written in place; NULL when full, closed, or MPMC. Aligned for any type of
  * that size, up to 64. Never blocks. */
-CC_API void *cc_channel_reserve(cc_channel_t *channel);
+CC_INLINE_ void *cc_channel_reserve(cc_channel_t *channel)
+{
+    void *slot = cc_channel_reserve_slow_(channel);
+    CC_TSAN_ACQUIRE_(&channel->spsc.head);
+    return slot;
+}
 
 /* SPSC: sends what was written where reserve said. If the channel was closed meanwhile, it may be dropped. */
 CC_INLINE_ void cc_channel_commit(cc_channel_t *channel)
 {
+    CC_TSAN_RELEASE_(channel);
     cc_spsc_write_one_(channel, NULL, channel->layout);
     (void)cc_spsc_sent_(channel, 1);
 }
@@ -413,6 +440,7 @@ CC_INLINE_ void cc_channel_commit(cc_channel_t *channel)
 CC_INLINE_ const void *cc_channel_peek(cc_channel_t *channel)
 {
     if (!cc_channel_is_spsc_(channel) || !cc_spsc_has_message_(channel, channel->layout)) return NULL;
+    CC_TSAN_ACQUIRE_(channel);
     return cc_channel_slot_(channel, channel->spsc.next, channel->layout);
 }
 

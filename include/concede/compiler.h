@@ -8,7 +8,9 @@
  *   CC_FLAT_                 after CC_INLINE_: really inline, because a call would force its arguments into memory
  *   CC_COMPILER_BARRIER_()   keeps the compiler, and only the compiler, from moving memory accesses across it
  *   CC_API                   exported from the shared library
- *   CC_WEAK_                 a reference that may lead nowhere: its address is NULL then */
+ *   CC_WEAK_                 a reference that may lead nowhere: its address is NULL then
+ *   CC_TSAN_                 1 in code for ThreadSanitizer, else 0; tsan.h. A build that compiles the library itself for it,
+ *                            which then needs no annotations, defines it as 0 */
 #ifndef CONCEDE_COMPILER_H
 #define CONCEDE_COMPILER_H
 
@@ -67,6 +69,19 @@
 #define CC_API
 #else
 #define CC_API __attribute__((visibility("default")))
+#endif
+
+#if !defined(CC_TSAN_)
+#if defined(__SANITIZE_THREAD__)
+#define CC_TSAN_ 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CC_TSAN_ 1
+#endif
+#endif
+#endif
+#if !defined(CC_TSAN_)
+#define CC_TSAN_ 0
 #endif
 
 #if defined(__ELF__)

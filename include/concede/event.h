@@ -38,6 +38,7 @@
 #include <concede/deadline.h>
 #include <concede/fence.h>
 #include <concede/pause.h>
+#include <concede/tsan.h>
 
 CC_BEGIN_DECLS
 
@@ -88,6 +89,7 @@ CC_STATIC_ASSERT_(sizeof(cc_event_t) == 24, "six words");
 /* Whom to wake; CC_NOTIFY_IN_CHANNEL_ is added where the event is a channel's, and cc_counters() tells it as such. */
 enum { CC_NOTIFY_ONE_, CC_NOTIFY_ALL_, CC_NOTIFY_RELAY_, CC_NOTIFY_IN_CHANNEL_ = 4 };
 CC_API CC_COLD_ void cc_event_notify_slow_(cc_event_t *event, uint32_t whom);
+CC_API bool cc_event_wait_slow_(cc_event_t *event, uint32_t key, uint64_t deadline);
 
 /* Announces that this thread is about to wait; the key goes to wait. Does not block. What was written before a notify
  * that found nobody to wake is seen after it. */
@@ -99,7 +101,12 @@ CC_API void cc_event_cancel(cc_event_t *event);
 /* Ends a listen: sleeps until somebody notified after it, or the deadline passes. May return early for no reason.
  * Returns false only if the deadline has passed and nobody notified; look at the condition once more in either case.
  * Acquires what the notifier wrote. No cancellation point. */
-CC_API bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline);
+CC_INLINE_ bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline)
+{
+    bool in_time = cc_event_wait_slow_(event, key, deadline);
+    CC_TSAN_ACQUIRE_(event);
+    return in_time;
+}
 
 /* The same, without a deadline. */
 CC_INLINE_ void cc_event_wait(cc_event_t *event, uint32_t key)
@@ -116,6 +123,7 @@ CC_INLINE_ bool cc_event_wait_timeout(cc_event_t *event, uint32_t key, uint64_t 
 /* Whether anybody may listen whom nobody has claimed, after everything this thread wrote before. */
 CC_INLINE_ bool cc_event_has_waiters_(cc_event_t *event)
 {
+    CC_TSAN_RELEASE_(event);
     cc_fence_light_(); /* [event.announce] pairs with the fence in cc_event_listen() */
     uint32_t waiters = cc_load_relaxed(&event->waiters); /* relaxed: the fence orders it */
     return (waiters & (CC_EVENT_LISTENING_ | CC_EVENT_FENCED_)) != 0;
@@ -198,7 +206,9 @@ CC_INLINE_ bool cc_event_await_step_(cc_event_await_t *await)
 /* Ends it, whether the condition holds or not. */
 CC_INLINE_ void cc_event_await_end_(cc_event_await_t *await)
 {
-    if (await->phase != 0) cc_event_await_end_slow_(await);
+    if (await->phase == 0) return;
+    cc_event_await_end_slow_(await);
+    CC_TSAN_ACQUIRE_(await->event);
 }
 
 /* Waits until the condition, any expression, holds, or the deadline passes; -> whether it holds. The condition is

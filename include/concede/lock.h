@@ -31,6 +31,7 @@
 
 #include <concede/atomic.h>
 #include <concede/deadline.h>
+#include <concede/tsan.h>
 
 CC_BEGIN_DECLS
 
@@ -74,14 +75,17 @@ CC_INLINE_ bool cc_lock_take_(cc_lock_t *lock)
 /* Takes the lock if it is free; returns whether it did. Never blocks. */
 CC_INLINE_ bool cc_lock_try_acquire(cc_lock_t *lock)
 {
-    return cc_lock_debug_acquired_(lock, cc_lock_take_(lock) || cc_lock_try_acquire_slow_(lock));
+    bool taken = CC_TSAN_LOCK_(lock, true, cc_lock_take_(lock) || cc_lock_try_acquire_slow_(lock));
+    return cc_lock_debug_acquired_(lock, taken);
 }
 
 /* Takes the lock, waiting until the deadline; returns whether it did. A past deadline still tries once. May block. */
 CC_INLINE_ bool cc_lock_acquire_until(cc_lock_t *lock, uint64_t deadline)
 {
     cc_lock_debug_acquire_(lock);
-    return cc_lock_debug_acquired_(lock, cc_lock_take_(lock) || cc_lock_acquire_slow_(lock, deadline));
+    bool taken =
+        CC_TSAN_LOCK_(lock, deadline != CC_FOREVER, cc_lock_take_(lock) || cc_lock_acquire_slow_(lock, deadline));
+    return cc_lock_debug_acquired_(lock, taken);
 }
 
 /* Takes the lock, waiting as long as it takes. May block. */
@@ -94,7 +98,8 @@ CC_INLINE_ void cc_lock_acquire(cc_lock_t *lock)
 CC_INLINE_ bool cc_lock_acquire_timeout(cc_lock_t *lock, uint64_t ns)
 {
     cc_lock_debug_acquire_(lock);
-    return cc_lock_debug_acquired_(lock, cc_lock_take_(lock) || cc_lock_acquire_slow_(lock, cc_deadline_in(ns)));
+    bool taken = CC_TSAN_LOCK_(lock, true, cc_lock_take_(lock) || cc_lock_acquire_slow_(lock, cc_deadline_in(ns)));
+    return cc_lock_debug_acquired_(lock, taken);
 }
 
 /* Takes the lock without ever sleeping in the kernel or calling it: for places that may not block. It may spin for long,
@@ -102,7 +107,8 @@ CC_INLINE_ bool cc_lock_acquire_timeout(cc_lock_t *lock, uint64_t ns)
 CC_INLINE_ void cc_lock_acquire_spin(cc_lock_t *lock)
 {
     cc_lock_debug_acquire_(lock);
-    (void)cc_lock_debug_acquired_(lock, cc_lock_take_(lock) || (cc_lock_acquire_spin_slow_(lock), true));
+    bool taken = CC_TSAN_LOCK_(lock, false, cc_lock_take_(lock) || (cc_lock_acquire_spin_slow_(lock), true));
+    (void)cc_lock_debug_acquired_(lock, taken);
 }
 
 /* Gives the lock up, or hands it over to one who was owed it, and wakes one sleeper if there is any. The holder only;
@@ -110,9 +116,11 @@ CC_INLINE_ void cc_lock_acquire_spin(cc_lock_t *lock)
 CC_INLINE_ void cc_lock_release(cc_lock_t *lock)
 {
     cc_lock_debug_release_(lock);
+    CC_TSAN_UNLOCK_BEGIN_(lock);
     /* [lock.word] pairs with the swap in acquire */
     uint32_t seen = cc_fetch_add_release(&lock->word, CC_LOCK_RELEASES_ - CC_LOCK_HELD_);
     if (CC_UNLIKELY_((seen & CC_LOCK_STATE_) != CC_LOCK_HELD_)) cc_lock_release_slow_(lock, seen);
+    CC_TSAN_UNLOCK_END_(lock);
 }
 
 CC_END_DECLS

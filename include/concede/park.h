@@ -27,6 +27,7 @@
 
 #include <concede/atomic.h>
 #include <concede/deadline.h>
+#include <concede/tsan.h>
 
 CC_BEGIN_DECLS
 
@@ -65,7 +66,9 @@ CC_INLINE_ bool cc_parker_try_park(cc_parker_t *parker)
 CC_INLINE_ bool cc_parker_park_until(cc_parker_t *parker, uint64_t deadline)
 {
     if (CC_LIKELY_(cc_parker_try_park(parker))) return true;
-    return cc_parker_park_slow_(parker, deadline);
+    bool token = cc_parker_park_slow_(parker, deadline);
+    CC_TSAN_ACQUIRE_(&parker->state);
+    return token;
 }
 
 /* The same, without a deadline: returns only with the token. */

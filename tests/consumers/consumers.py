@@ -12,7 +12,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 HERE = SOURCE / "tests/consumers"
 BINARY = pathlib.Path(os.environ["CONCEDE_BINARY_DIR"])
 sys.path.insert(0, str(SOURCE / "tests"))
-from checks import case, main, need, run, tool  # noqa: E402
+from checks import Failure, case, main, need, run, skip, tool  # noqa: E402
 
 STRICT = "-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef " \
          "-Wcast-qual -Werror"
@@ -238,6 +238,48 @@ def two_copies_live_in_one_program():
     shutil.copy(lib_dir / "libconcede.a", folder / "libagain.a")
     run("cc", *flags, HERE / "program.c", lib_dir / "libconcede.a", folder / "libagain.a", "-o", folder / "program")
     expect(run(folder / "program"))
+
+
+TSAN = [compiler + ", " + form for compiler in ("gcc", "clang", "g++", "clang++") for form in ("static", "shared")]
+
+
+def with_thread_sanitizer(which, source, out):
+    """Compiles a program, and the program only, for ThreadSanitizer; returns what runs it."""
+    compiler, form = which.split(", ")
+    language = ["-x", "c++"] if "++" in compiler else ["-x", "c", "-std=c11"]
+    library = lib_dir / ("libconcede.a" if form == "static" else "libconcede.so")
+    flags = ["-O1", "-g", "-pthread", "-fsanitize=thread", "-D_GNU_SOURCE"]
+    strict = [f for f in STRICT.split() if not ("++" in compiler and "prototypes" in f)]
+    hello = work / (out + " hello")
+    (work / "hello.c").write_text("int main(void) { return 0; }\n")
+    try:
+        run(tool(compiler), *flags, work / "hello.c", "-o", hello)
+        run(hello)
+    except Failure:
+        skip("no ThreadSanitizer here")
+    run(tool(compiler), *flags, *strict, "-I", prefix / "include", *language, source, "-x", "none", library,
+        "-Wl,-rpath,%s" % lib_dir, "-o", work / out)
+    return work / out
+
+
+@case(each=TSAN)
+def thread_sanitizer_sees_no_race_but_real_ones(which):
+    program = with_thread_sanitizer(which, HERE / "tsan.c", "tsan " + which)
+    for part in "lock parker event spsc mpmc in_place".split():
+        need("%s works" % part in run(program, part), part)
+        need("data race" in run(program, part, "race", fails=True), part + ": a race is not found")
+
+
+@case
+def thread_sanitizer_sees_no_race_in_the_readme():
+    text = (SOURCE / "README.md").read_text()
+    programs = [p for p in re.findall(r"^```c\n(.*?)^```", text, flags=re.M | re.S) if "int main" in p]
+    programs.append((SOURCE / "examples/counter.c").read_text())
+    need(len(programs) > 2, "no programs")
+    for number, text in enumerate(programs):
+        source = work / ("readme %d.c" % number)
+        source.write_text(text)
+        run(with_thread_sanitizer("gcc, static", source, source.stem))
 
 
 @case

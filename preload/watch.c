@@ -23,8 +23,8 @@ typedef struct held {
     const void *woken_for; /* the condition variable that woke this thread since it has held the mutex */
 } held_t;
 
-/* An entry, and its object and caller mixed: two entries in one table that mix to the same would be counted as one, but with
- * 64 bits nobody will see that. The mix is here so that finding an entry does not wait for its memory. */
+/* An entry, and its object and caller mixed: two entries in one table that mix to the same would be counted as one,
+ * but with 64 bits nobody will see that. The mix is here so that finding an entry does not wait for its memory. */
 typedef struct slot {
     uint64_t mix;
     record_entry_t *entry; /* NULL: nothing is here */

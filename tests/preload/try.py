@@ -72,9 +72,10 @@ def options(way):
 
 
 def concede_try(*arguments, stdin=b"", code=0, **more):
-    done = subprocess.run([PROGRAM, "try", *map(str, arguments)], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=300, **more)
-    need(done.returncode == code, "%s: exit code %d, not %d\n%s%s" % (arguments, done.returncode, code, done.stdout, done.stderr))
+    done = subprocess.run([PROGRAM, "try", *map(str, arguments)], input=stdin, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=300, **more)
+    need(done.returncode == code,
+         "%s: exit code %d, not %d\n%s%s" % (arguments, done.returncode, code, done.stdout, done.stderr))
     return done.stdout, done.stderr.decode()
 
 
@@ -110,7 +111,8 @@ def killed_program_ends_the_tool_by_the_same_signal(way):
 def signal_to_the_tool_reaches_the_program_and_what_was_counted_is_kept():
     binary = compiled("contended_killed", CONTENDED)
     for number, code in (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL):
-        running = subprocess.Popen([PROGRAM, "try", "--", binary, "stay"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        running = subprocess.Popen([PROGRAM, "try", "--", binary, "stay"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
         need(running.stdout.readline() == b"done\n", "it did not come to its end")
         if number == signal.SIGTERM:
             running.send_signal(number)
@@ -243,7 +245,8 @@ def script_is_run_by_its_interpreter():
     need(concede_try("--", path, "hello", code=3)[0] == b"hello\n", "it did not run")
 
 
-@case(each=["|which program?", "--compare 0 true|--compare takes a number", "--compare 2 --profile true|do not go together"])
+@case(each=["|which program?", "--compare 0 true|--compare takes a number",
+            "--compare 2 --profile true|do not go together"])
 def wrong_argument_gets_one_line(what):
     arguments, words = what.split("|")
     _, errors = concede_try(*arguments.split(), code=2)
@@ -252,7 +255,8 @@ def wrong_argument_gets_one_line(what):
 
 @case(each=["concede", "profile"])
 def watching_changes_nothing_that_posix_asks_for(way):
-    run(PROGRAM, "try", *options(way), "--", os.environ["POSIX_PROGRAM"], "mutex", "condition", "wait", "signal", "child",
+    run(PROGRAM, "try", *options(way), "--", os.environ["POSIX_PROGRAM"], "mutex", "condition", "wait", "signal",
+        "child",
         env={"TEST_EFFORT": "25", **({"PRELOADED": "1"} if way == "concede" else {})})
 
 
@@ -265,13 +269,15 @@ def library_works_by_ld_preload_alone():
 
 @case
 def fast_path_counts_nothing():
-    # Of the two calls of a plain mutex, the way that is taken when nobody watches: one atomic access each, and no other write.
+    # Of the two calls of a plain mutex, the way that is taken when nobody watches: one atomic access each, and no other
+    # write.
     library = pathlib.Path(PROGRAM).parents[2] / "preload/libconcede-pthread.so"
     for name in "pthread_mutex_lock", "pthread_mutex_unlock":
         text = run(tool("objdump"), "-d", "--no-show-raw-insn", "--disassemble=__" + name, library)
         if "x86-64" not in text:
             skip("x86-64 only")
-        writes = re.findall(r"^.*\t(?:lock \S+|mov\S*|add\S*|inc\S*) .*\(%r(?!sp|ip)\w+\)$", text.split("ret")[0], flags=re.M)
+        pattern = r"^.*\t(?:lock \S+|mov\S*|add\S*|inc\S*) .*\(%r(?!sp|ip)\w+\)$"
+        writes = re.findall(pattern, text.split("ret")[0], flags=re.M)
         writes = [w for w in writes if "lock" in w or re.search(r",[-0-9a-fx]*\(", w)]
         need(len(writes) <= 1, "\n".join(writes))
 

@@ -116,6 +116,26 @@ int host_cpus(int cpus[HOST_CPUS])
     return count;
 }
 
+/* A number in one of a CPU's files. */
+static int cpu_number(int cpu, const char *name, int otherwise)
+{
+    char path[96];
+    int number;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/%s", cpu, name);
+    FILE *file = fopen(path, "r");
+    bool read = file && fscanf(file, "%d", &number) == 1;
+    if (file) fclose(file);
+    return read ? number : otherwise;
+}
+
+/* A cache's id, where there is one, is that of a group of CPUs that share it; an older kernel lists their numbers. */
+void host_place(int cpu, host_place_t *place)
+{
+    place->core = cpu_number(cpu, "topology/core_id", cpu);
+    place->socket = cpu_number(cpu, "topology/physical_package_id", 0);
+    place->die = cpu_number(cpu, "cache/index3/id", cpu_number(cpu, "cache/index3/shared_cpu_list", 0));
+}
+
 void host_pin(int cpu)
 {
 #if defined(__linux__)

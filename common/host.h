@@ -25,6 +25,13 @@ enum { HOST_CPUS = 1024 };
 int host_cpus(int cpus[HOST_CPUS]);
 int host_cpus_online(void);
 
+/* Where a CPU is: those with the same numbers are siblings of a core, have a last-level cache in common, are in one
+ * socket. As far as the system says; else each is a core of its own in one die of one socket. */
+typedef struct host_place {
+    int core, die, socket;
+} host_place_t;
+void host_place(int cpu, host_place_t *place);
+
 /* Pins the calling thread; a negative number leaves it alone, and where the system refuses, the system chooses. */
 void host_pin(int cpu);
 

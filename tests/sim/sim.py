@@ -121,6 +121,15 @@ def a_machine_that_makes_no_sense_is_said_where(what):
         need(message in error and error.count("\n") == 1, error)
 
 
+@case
+def info_writes_a_machine_that_can_be_simulated():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "mine.machine")
+        subprocess.run([PROGRAM, "info", "--machine", path], check=True, stdout=subprocess.DEVNULL)
+        found = figures("cas", "-m", path, "--cpus", "1,2", "--events", 10000)
+        need(len(found) > 4 and min(found.values()) > 0, found)
+
+
 @case(each=[p.stem for p in sorted(SOURCE.glob("sim/machines/*.machine"))])
 def every_number_of_a_machine_says_where_it_is_from(machine):
     for line in (SOURCE / "sim/machines" / (machine + ".machine")).read_text().splitlines():

@@ -8,8 +8,10 @@
 
 #include <string.h>
 
+enum { JSON, MACHINE };
 static const tool_option_t options[] = {
-    { 0, "json", "[FILE]", "write JSON to the file as well, or print it in place of the text" },
+    [JSON] = { 0, "json", "[FILE]", "write JSON to the file as well, or print it in place of the text" },
+    [MACHINE] = { 0, "machine", "FILE", "write the machine as `concede simulate --machine` reads it" },
     { 0, NULL, NULL, NULL },
 };
 
@@ -88,16 +90,20 @@ static void print_costs(const machine_t *m)
 static int run(int argc, char **argv)
 {
     tool_args_t args = { .command = &concede_info, .argc = argc, .argv = argv };
-    const char *json = NULL;
-    tool_output_t out;
+    const char *json = NULL, *machine_file = NULL;
+    tool_output_t out, machine_out;
     bool as_text = true;
     static machine_t machine;
     for (int c; (c = tool_next(&args)) != TOOL_END;) {
         if (c == TOOL_WORD) tool_usage_error(&concede_info, "unexpected argument '%s'", args.value);
-        json = args.value;
-        as_text = strcmp(json, "-") != 0;
+        if (c == JSON)
+            json = args.value;
+        else
+            machine_file = args.value;
+        as_text &= strcmp(args.value, "-") != 0;
     }
     if (json) tool_output_open(&out, json);
+    if (machine_file) tool_output_open(&machine_out, machine_file);
     tool_catch_interrupt();
     machine_describe(&machine);
     if (as_text) print_facts(&machine);
@@ -110,6 +116,10 @@ static int run(int argc, char **argv)
         machine_write_json(&machine, &w);
         json_close(&w);
         tool_output_end(&out);
+    }
+    if (machine_file) {
+        machine_write_text(&machine, tool_output_begin(&machine_out));
+        tool_output_end(&machine_out);
     }
     if (!as_text) return 0;
     print_tsc(&machine);

@@ -5,6 +5,8 @@
 #include "host.h"
 #include "json.h"
 
+#include <stdio.h>
+
 /* Nanoseconds. Half of the samples are below the median, one in ten below low, one in ten above high. */
 typedef struct machine_cost {
     uint32_t samples; /* 0: not measured here */
@@ -59,6 +61,9 @@ void machine_measure(machine_t *m);
 
 /* As members of the open object. */
 void machine_write_json(const machine_t *m, json_writer_t *w);
+
+/* As `concede simulate --machine` reads it. */
+void machine_write_text(const machine_t *m, FILE *out);
 
 /* Whether other programs took so much CPU time that what was measured here tells of them as well. */
 bool machine_is_busy(const machine_t *m);

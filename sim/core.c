@@ -21,7 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { WORDS = SIM_CPUS / 64, STORES = 16, STACK = 64 * 1024, THREADS = 2048 };
+enum { WORDS = SIM_CPUS / 64, STORES = 16, PREFETCHES = 4, STACK = 64 * 1024, THREADS = 2048 };
 #define NEVER UINT64_MAX
 
 typedef struct cpu_set {
@@ -32,7 +32,7 @@ struct thread;
 struct line;
 
 /* What happens at a time. */
-typedef enum { RESUME, COMMIT, TIMEOUT, ARRIVE } event_kind;
+typedef enum { RESUME, COMMIT, PREFETCHED, TIMEOUT, ARRIVE } event_kind;
 typedef struct event {
     event_kind kind;
     uint32_t place; /* in the queue, from 1; 0: not there */
@@ -69,6 +69,11 @@ typedef struct store {
     uint64_t value, before; /* what was there while the thread sees its own */
 } store;
 
+typedef struct prefetch {
+    event event;
+    request request;
+} prefetch;
+
 typedef enum { RUNNING, READY, ASLEEP, ENDED } status;
 
 typedef struct thread {
@@ -78,6 +83,7 @@ typedef struct thread {
     event resume, timer;
     request request;
     store stores[STORES];
+    prefetch prefetches[PREFETCHES];
     uint32_t first_store, store_count;
     bool drains;      /* waits for its stores */
     bool in_transfer; /* waits for a line */
@@ -779,6 +785,21 @@ static void touch(const void *p, size_t bytes, bool writes)
     }
 }
 
+/* Nobody waits for it. Where all places are taken it is forgotten, as a CPU may. */
+void sim_prefetch_(const void *p)
+{
+    catch_up();
+    line *l = find_line(p);
+    if (can_write(l, self->cpu) || is_own(l)) return;
+    for (prefetch *f = self->prefetches; f < self->prefetches + PREFETCHES; f++) {
+        if (f->event.place && f->request.line == l) return;
+        if (f->event.place) continue;
+        f->event = (event){ PREFETCHED, 0, self };
+        schedule(&f->event, ask(l, &f->request, self->cpu, true));
+        return;
+    }
+}
+
 void *sim_copy_(void *to, const void *from, size_t bytes)
 {
     touch(from, bytes, false);
@@ -984,6 +1005,7 @@ static void happen(event *e)
     thread *t = e->thread;
     switch (e->kind) {
     case COMMIT: commit(t); break;
+    case PREFETCHED: arrived(&((prefetch *)(void *)e)->request); break;
     case TIMEOUT:
         remove_sleeper(bucket_of(t->word), t);
         t->result = ETIMEDOUT;

@@ -27,6 +27,11 @@ enum { SIM_OP_add, SIM_OP_sub, SIM_OP_or, SIM_OP_and };
 
 #define cc_atomic_copy_(to, from, bytes) ((void)sim_copy_((to), (from), (bytes)))
 
+/* arch.h stands before this in atomic.h. */
+#undef CC_ARCH_PREFETCH_WRITE_
+#define CC_ARCH_PREFETCH_WRITE_(p) sim_prefetch_(p)
+
+void sim_prefetch_(const void *p);
 uint64_t sim_load_(const void *p, size_t size);
 void sim_store_(void *p, size_t size, uint64_t value);
 uint64_t sim_exchange_(void *p, size_t size, uint64_t value);

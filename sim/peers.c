@@ -2,8 +2,8 @@
  *
  *   cas      crossbeam's Backoff
  *   lock     test-and-set; test-and-test-and-set that backs off; ticket; MCS; the three-state futex mutex of C
- *            libraries, and the same with a spin before it; a mutex on a table of parked threads, fair now and
- *            then; a cohort lock
+ *            libraries, and the same with a spin before it; a mutex on a table of parked threads, fair now and then; a
+ *            cohort lock
  *   park     a futex
  *   channel  an array queue as crossbeam has it; a mutex and two condition variables around a ring */
 #include "bench.h"
@@ -12,7 +12,7 @@
 
 #include <concede/pause.h>
 
-/* ---- cas --------------------------------------------------------------------------------------------------------- */
+/* ---- cas ---- */
 
 static void pauses(uint32_t n)
 {
@@ -47,7 +47,7 @@ static void cross_snooze(cross_backoff *b)
 #define CAS_FAILED cross_spin(&backoff);
 #include "../bench/loops/cas.h"
 
-/* ---- locks that cannot sleep ------------------------------------------------------------------------------------- */
+/* ---- locks that cannot sleep ---- */
 
 #define SUBJECT test_and_set
 #define NAME    "test-and-set"
@@ -186,7 +186,7 @@ static void cohort_release(cohort_lock *l, mcs_node *mine)
 #define RELEASE(l) cohort_release(l, &mine)
 #include "../bench/loops/lock.h"
 
-/* ---- locks that sleep -------------------------------------------------------------------------------------------- */
+/* ---- locks that sleep ---- */
 
 /* 0 free, 1 held, 2 held and somebody may sleep. */
 static void futex_acquire(uint32_t *lock, uint32_t spins)
@@ -322,7 +322,7 @@ static void parking_release(uint32_t *word)
 #define RELEASE(l) parking_release(l)
 #include "../bench/loops/lock.h"
 
-/* ---- park -------------------------------------------------------------------------------------------------------- */
+/* ---- park ---- */
 
 typedef struct futex_box {
     uint32_t number;
@@ -343,7 +343,7 @@ typedef struct futex_box {
     (void)cc_os_wait_(&(b)->number, seen, CC_FOREVER)
 #include "../bench/loops/park.h"
 
-/* ---- channels ---------------------------------------------------------------------------------------------------- */
+/* ---- channels ---- */
 
 /* A ring of slots with stamps, a head and a tail that count laps. Who finds it full or empty snoozes, then is put on a
  * list behind a mutex and sleeps; who changes it looks whether the list is empty. */

@@ -1,5 +1,5 @@
-"""Holds the simulator to what doc/simulation.md says of it: the same figures for the same seed, the order that was measured
-on the machine at hand, and what is known of locks on large machines."""
+"""Holds the simulator to what doc/simulation.md says of it: the same figures for the same seed, the order that was
+measured on the machine at hand, and what is known of locks on large machines."""
 import csv
 import json
 import os

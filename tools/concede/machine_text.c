@@ -1,8 +1,9 @@
 /* machine_text.c: this machine in the form that `concede simulate --machine` reads (sim/machine.h has the names). */
 #include "machine.h"
 
-/* What cannot be measured from outside is as on the machine that the simulator was fitted on, sim/machines/here.machine.
- * There a line by a store and a load takes 45 ns one way and one transfer 36: a store is not waited for. */
+/* What cannot be measured from outside is as on the machine that the simulator was fitted on,
+ * sim/machines/here.machine. There a line by a store and a load takes 45 ns one way and one transfer 36: a store is
+ * not waited for. */
 static const double hit_ns = 0.1, hold_ns = 6, migrate = 0.95, transfers_one_way = 1.25;
 
 typedef enum { SAME_CORE, SAME_DIE, SAME_SOCKET, ELSEWHERE, DISTANCES } distance_t;

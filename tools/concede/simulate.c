@@ -1,5 +1,4 @@
-/* simulate.c: `concede simulate`. Chooses what to simulate, on which machines, and shows the results; sim/
- * simulates. */
+/* simulate.c: `concede simulate`. Chooses what to simulate, on which machines, and shows them; sim/ simulates. */
 #include "json.h"
 #include "sim.h"
 #include "tool.h"
@@ -74,8 +73,7 @@ typedef struct job {
 static job *jobs;
 static size_t job_count;
 
-/* ---- choosing
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- choosing ---- */
 
 static char *read_text(const char *path)
 {
@@ -263,8 +261,7 @@ static void plan(const request *r)
         }
 }
 
-/* ---- running
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 /* Each run is a process of its own: the sources that run in it start anew, and two CPUs run two. */
 typedef struct worker {
@@ -327,8 +324,7 @@ static void run_all(const request *r)
     tool_progress_end();
 }
 
-/* ---- showing
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- showing ---- */
 
 static const char *figure(double x)
 {

@@ -6,6 +6,9 @@
  * concede::mutex is Lockable and TimedLockable, so std::unique_lock, std::lock, std::scoped_lock and
  * std::condition_variable_any take it.
  *
+ *     concede::condition not_empty;                          // beside the mutex, as std::condition_variable
+ *     not_empty.wait(unique_lock, [&] { return count > 0; });
+ *
  *     concede::event changed;                                // waits for any condition, without a mutex
  *     changed.await([&] { return ready.load(); });           // the other side: ready = true; changed.notify_all();
  *     concede::parker parker;                                // one token, one waiting thread
@@ -27,6 +30,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <new>
 #include <ratio>
 #include <type_traits>
@@ -168,6 +172,72 @@ class event
     }
 
   private:
+    cc_event_t event_;
+};
+
+/* A condition that a concede::mutex protects, in the shape of std::condition_variable. Each wait takes a lock that holds
+ * the mutex, as std::unique_lock<concede::mutex>; a predicate is looked at with the mutex held. */
+class condition
+{
+  public:
+    constexpr condition() noexcept : event_ CC_EVENT_INIT
+    {
+    }
+    condition(const condition &) = delete;
+    condition &operator=(const condition &) = delete;
+
+    template <class Lock> void wait(Lock &lock) noexcept
+    {
+        cc_lock_wait(held_(lock), &event_);
+    }
+    template <class Lock, class Predicate> void wait(Lock &lock, Predicate predicate)
+    {
+        CC_LOCK_AWAIT(held_(lock), &event_, predicate());
+    }
+    template <class Lock, class Rep, class Period>
+    std::cv_status wait_for(Lock &lock, const std::chrono::duration<Rep, Period> &duration) noexcept
+    {
+        const bool notified = cc_lock_wait_timeout(held_(lock), &event_, detail::nanoseconds(duration));
+        return notified ? std::cv_status::no_timeout : std::cv_status::timeout;
+    }
+    template <class Lock, class Rep, class Period, class Predicate>
+    bool wait_for(Lock &lock, const std::chrono::duration<Rep, Period> &duration, Predicate predicate)
+    {
+        return CC_LOCK_AWAIT_TIMEOUT(held_(lock), &event_, predicate(), detail::nanoseconds(duration));
+    }
+    template <class Lock, class Clock, class Duration>
+    std::cv_status wait_until(Lock &lock, const std::chrono::time_point<Clock, Duration> &time) noexcept
+    {
+        const bool notified = cc_lock_wait_timeout(held_(lock), &event_, detail::nanoseconds_until(time));
+        const bool early = notified || detail::nanoseconds_until(time) > 0;
+        return early ? std::cv_status::no_timeout : std::cv_status::timeout;
+    }
+    template <class Lock, class Clock, class Duration, class Predicate>
+    bool wait_until(Lock &lock, const std::chrono::time_point<Clock, Duration> &time, Predicate predicate)
+    {
+        return detail::until(time,
+                             [&](uint64_t ns) { return CC_LOCK_AWAIT_TIMEOUT(held_(lock), &event_, predicate(), ns); });
+    }
+    void notify_one() noexcept
+    {
+        cc_event_notify_one(&event_);
+    }
+    void notify_all() noexcept
+    {
+        cc_event_notify_all(&event_);
+    }
+
+    typedef cc_event_t *native_handle_type;
+    native_handle_type native_handle() noexcept
+    {
+        return &event_;
+    }
+
+  private:
+    template <class Lock> static cc_lock_t *held_(Lock &lock) noexcept
+    {
+        return lock.mutex()->native_handle();
+    }
     cc_event_t event_;
 };
 

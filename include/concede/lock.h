@@ -18,6 +18,14 @@
  * meanwhile. One that waits in acquire_spin cannot be owed the lock, but after a millisecond it may take what is handed over,
  * as one that has slept.
  *
+ * A condition that the lock protects is waited for with an event:
+ *
+ *     waiting                                          making it hold
+ *     cc_lock_acquire(&lock);                          cc_lock_acquire(&lock);
+ *     CC_LOCK_AWAIT(&lock, &not_empty, count > 0);     count++;
+ *     count--;                                         cc_lock_release(&lock);
+ *     cc_lock_release(&lock);                          cc_event_notify_one(&not_empty);
+ *
  *   may run at the same time: everything. acquire_spin and acquire may be mixed on one lock.
  *   acquire orders after the release before it: what was done under the lock is seen under the lock.
  *
@@ -29,8 +37,7 @@
 #ifndef CONCEDE_LOCK_H
 #define CONCEDE_LOCK_H
 
-#include <concede/atomic.h>
-#include <concede/deadline.h>
+#include <concede/event.h>
 #include <concede/tsan.h>
 
 CC_BEGIN_DECLS
@@ -122,6 +129,59 @@ CC_INLINE_ void cc_lock_release(cc_lock_t *lock)
     if (CC_UNLIKELY_((seen & CC_LOCK_STATE_) != CC_LOCK_HELD_)) cc_lock_release_slow_(lock, seen);
     CC_TSAN_UNLOCK_END_(lock);
 }
+
+/* ---- A condition that the lock protects ------------------------------------------------------------------------- */
+
+/* Gives the lock up, sleeps until somebody notifies the event or the deadline passes, and takes the lock again, however
+ * long that takes. May return for no reason. Returns false only if the deadline has passed and nobody notified; look at
+ * the condition once more in either case. The holder only; may block; no cancellation point.
+ *
+ * Who makes the condition hold does so under the lock, and notifies under the lock or after it. That is after this
+ * thread gave the lock up, and it listened before that: so the notify finds it. A change before that was seen by the
+ * look at the condition, which was under the lock, too. */
+CC_INLINE_ bool cc_lock_wait_until(cc_lock_t *lock, cc_event_t *event, uint64_t deadline)
+{
+    uint32_t key = cc_event_listen(event);
+    cc_lock_release(lock); /* [lock.wait] the announcement before, the lock after */
+    bool notified = cc_event_wait_until(event, key, deadline);
+    cc_lock_acquire(lock);
+    return notified;
+}
+
+/* The same, without a deadline. */
+CC_INLINE_ void cc_lock_wait(cc_lock_t *lock, cc_event_t *event)
+{
+    cc_lock_wait_until(lock, event, CC_FOREVER);
+}
+
+/* The same, for at most `ns` nanoseconds. */
+CC_INLINE_ bool cc_lock_wait_timeout(cc_lock_t *lock, cc_event_t *event, uint64_t ns)
+{
+    return cc_lock_wait_until(lock, event, cc_deadline_in(ns));
+}
+
+/* Waits until the condition, any expression, holds, or the deadline passes; -> whether it holds. The lock is held
+ * before, at every look at the condition, and after, whatever the result. It is looked at at least once, and its last
+ * look, after the deadline, is the result; it must not jump out. May block. */
+#define CC_LOCK_AWAIT_UNTIL(lock_, event_, condition_, deadline_)                                  \
+    __extension__({                                                                                \
+        CC_MAY_SHADOW_BEGIN_ /* a condition that awaits in its turn */                             \
+            cc_lock_t *cc_lock_held_ = (lock_);                                                    \
+        cc_event_t *cc_lock_event_ = (event_);                                                     \
+        const uint64_t cc_lock_deadline_ = (deadline_);                                            \
+        bool cc_lock_holds_, cc_lock_waits_ = true;                                                \
+        CC_MAY_SHADOW_END_                                                                         \
+        while (!(cc_lock_holds_ = (condition_) ? true : false) && cc_lock_waits_)                  \
+            cc_lock_waits_ = cc_lock_wait_until(cc_lock_held_, cc_lock_event_, cc_lock_deadline_); \
+        cc_lock_holds_;                                                                            \
+    })
+
+/* The same, for at most `ns` nanoseconds. */
+#define CC_LOCK_AWAIT_TIMEOUT(lock_, event_, condition_, ns_) \
+    CC_LOCK_AWAIT_UNTIL(lock_, event_, condition_, cc_deadline_in(ns_))
+
+/* Waits until the condition, any expression, holds. */
+#define CC_LOCK_AWAIT(lock_, event_, condition_) ((void)CC_LOCK_AWAIT_UNTIL(lock_, event_, condition_, CC_FOREVER))
 
 CC_END_DECLS
 

@@ -467,6 +467,84 @@ static void lock_three_freeing_setup(void)
     data[1] = 3;
 }
 
+/* A condition that the lock protects: plain memory, looked at and changed under the lock. */
+static cc_event_t changed;
+
+static void condition_setup(void)
+{
+    lock_setup();
+    memset(&changed, 0, sizeof changed);
+    model_name(&changed.epoch, "epoch");
+    model_name(&changed.waiters, "waiters");
+    model_statistic(&changed.sleeps);
+    model_statistic(&changed.woken_at);
+    model_statistic(&changed.left_to_it);
+}
+
+static bool condition_holds(void)
+{
+    model_read(&data[0], sizeof data[0]);
+    return data[0] > 0;
+}
+
+static void condition_take(void)
+{
+    model_write(&data[0], sizeof data[0]);
+    data[0]--;
+}
+
+static void condition_taker(void)
+{
+    cc_lock_acquire(&lock);
+    CC_LOCK_AWAIT(&lock, &changed, condition_holds());
+    condition_take();
+    cc_lock_release(&lock);
+}
+
+/* It gives up, or takes: whoever gives up leaves what it was told of to another. */
+static void condition_timed_taker(void)
+{
+    cc_lock_acquire(&lock);
+    if (CC_LOCK_AWAIT_TIMEOUT(&lock, &changed, condition_holds(), 1000))
+        condition_take();
+    else
+        write_data(1);
+    cc_lock_release(&lock);
+}
+
+static void condition_giver_after(void)
+{
+    cc_lock_acquire(&lock);
+    write_data(0);
+    cc_lock_release(&lock);
+    cc_event_notify_one(&changed);
+}
+
+static void condition_giver_under(void)
+{
+    cc_lock_acquire(&lock);
+    write_data(0);
+    cc_event_notify_one(&changed);
+    cc_lock_release(&lock);
+}
+
+static void condition_giver_of_two(void)
+{
+    cc_lock_acquire(&lock);
+    write_data(0);
+    write_data(0);
+    cc_lock_release(&lock);
+    cc_event_notify_all(&changed);
+}
+
+/* What is left is what those who gave up did not take. */
+static void condition_all_taken(void)
+{
+    model_check(data[0] == data[1]);
+    lock_is_free();
+    model_check((changed.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_)) == 0);
+}
+
 /* ---- the channel ---- */
 
 enum { MESSAGES = 8 };
@@ -1076,6 +1154,17 @@ static const model_client_t clients[] = {
       .threads = { lock_freeing_user, lock_freeing_user, lock_freeing_user },
       BOUND(3),
       .clock_jumps = 1 },
+
+    BOTH("lock_condition_after", .setup = condition_setup, .threads = { condition_taker, condition_giver_after },
+         .finish = condition_all_taken, BOUND(3), .spurious = 1),
+    BOTH("lock_condition_under", .setup = condition_setup, .threads = { condition_taker, condition_giver_under },
+         .finish = condition_all_taken, BOUND(3), .spurious = 1),
+    BOTH("lock_condition_two_takers", .setup = condition_setup,
+         .threads = { condition_taker, condition_taker, condition_giver_of_two }, .finish = condition_all_taken,
+         BOUND(2)),
+    BOTH("lock_condition_timeout", .setup = condition_setup,
+         .threads = { condition_timed_taker, condition_taker, condition_giver_under, condition_giver_after },
+         .finish = condition_all_taken, BOUND(1)),
 
     BOTH("spsc_one", .setup = spsc_one_setup, .threads = { send_three, receive_three }, .finish = channel_all_received,
          BOUND(3)),

@@ -221,6 +221,39 @@ TEST(channel_tries_times_out_and_bursts)
     CHECK_EQ(cc_channel_capacity(numbers.native_handle()), 4);
 }
 
+TEST(condition_waits_with_the_mutex)
+{
+    concede::mutex mutex;
+    concede::condition changed;
+    int state = 0;
+    std::unique_lock<concede::mutex> lock(mutex);
+    CHECK(changed.wait_for(lock, milliseconds(1)) == std::cv_status::timeout);
+    CHECK(changed.wait_until(lock, std::chrono::steady_clock::now() - milliseconds(1)) == std::cv_status::timeout);
+    CHECK(!changed.wait_for(lock, milliseconds(1), [&] { return state == 1; }));
+    CHECK(!changed.wait_until(lock, std::chrono::system_clock::now() + milliseconds(1), [&] { return state == 1; }));
+    CHECK(lock.owns_lock() && !mutex.try_lock());
+    std::thread other([&] {
+        for (int i = 1; i <= 3; i++) {
+            std::unique_lock<concede::mutex> mine(mutex);
+            changed.wait(mine, [&] { return state == 2 * (i - 1); });
+            state = 2 * i - 1;
+            mine.unlock();
+            changed.notify_all();
+        }
+    });
+    changed.wait(lock, [&] { return state == 1; });
+    state = 2;
+    changed.notify_one();
+    CHECK(changed.wait_for(lock, hours::max(), [&] { return state == 3; }));
+    state = 4;
+    changed.notify_one();
+    while (state != 5) changed.wait(lock);
+    CHECK(changed.wait_until(lock, std::chrono::steady_clock::time_point::max(), [&] { return state == 5; }));
+    lock.unlock();
+    other.join();
+    CHECK_EQ(changed.native_handle()->waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
+}
+
 TEST(channel_bursts_wait)
 {
     concede::channel<int> numbers(4);

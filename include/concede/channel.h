@@ -303,7 +303,8 @@ CC_TEMPLATE_ int cc_channel_send_all_(cc_channel_t *channel, const void *message
 {
     *sent = cc_channel_send_many_(channel, messages, n, layout);
     if (CC_LIKELY_(*sent == n)) return 0;
-    return cc_channel_send_all_any_(channel, messages, n, layout.message_size, sent, deadline);
+    return CC_TSAN_SEND_(channel, messages, n * layout.message_size,
+                         cc_channel_send_all_any_(channel, messages, n, layout.message_size, sent, deadline));
 }
 
 CC_TEMPLATE_ int cc_channel_recv_some_(cc_channel_t *channel, void *messages, size_t n, size_t *got,
@@ -311,7 +312,11 @@ CC_TEMPLATE_ int cc_channel_recv_some_(cc_channel_t *channel, void *messages, si
 {
     *got = cc_channel_recv_many_(channel, messages, n, layout);
     if (CC_LIKELY_(*got > 0)) return 0;
-    return cc_channel_recv_some_any_(channel, messages, n, layout.message_size, got, deadline);
+    int result = 0;
+    *got = CC_TSAN_RECV_MANY_(
+        channel, messages, layout.message_size,
+        (result = cc_channel_recv_some_any_(channel, messages, n, layout.message_size, got, deadline), *got));
+    return result;
 }
 
 /* Sends: waits for room as long as it takes. 0; EPIPE: closed. May block. Orders what this thread did before it before

@@ -160,20 +160,34 @@ CC_INLINE_ bool cc_lock_wait_timeout(cc_lock_t *lock, cc_event_t *event, uint64_
     return cc_lock_wait_until(lock, event, cc_deadline_in(ns));
 }
 
+/* One step of a wait for a condition: gives the lock up, waits a little, and takes the lock again. Only who holds the
+ * lock changes the condition. So while this thread spins it reads the lock until somebody has released it, and does not
+ * take it in vain. false: the deadline has passed. */
+CC_INLINE_ bool cc_lock_await_step_(cc_lock_t *lock, cc_event_await_t *await)
+{
+    cc_lock_release(lock);
+    uint32_t releases = cc_load_relaxed(&lock->word) / CC_LOCK_RELEASES_; /* relaxed, both: a hint; acquire orders */
+    bool goes_on = cc_event_await_step_(await);
+    while (await->pauses > 0 && cc_load_relaxed(&lock->word) / CC_LOCK_RELEASES_ == releases)
+        goes_on = cc_event_await_step_(await);
+    cc_lock_acquire(lock); /* [lock.wait] the announcement before, the look at the condition after */
+    return goes_on;
+}
+
 /* Waits until the condition, any expression, holds, or the deadline passes; -> whether it holds. The lock is held
- * before, at every look at the condition, and after, whatever the result. It is looked at at least once, and its last
- * look, after the deadline, is the result; it must not jump out. May block. */
-#define CC_LOCK_AWAIT_UNTIL(lock_, event_, condition_, deadline_)                                  \
-    __extension__({                                                                                \
-        CC_MAY_SHADOW_BEGIN_ /* a condition that awaits in its turn */                             \
-            cc_lock_t *cc_lock_held_ = (lock_);                                                    \
-        cc_event_t *cc_lock_event_ = (event_);                                                     \
-        const uint64_t cc_lock_deadline_ = (deadline_);                                            \
-        bool cc_lock_holds_, cc_lock_waits_ = true;                                                \
-        CC_MAY_SHADOW_END_                                                                         \
-        while (!(cc_lock_holds_ = (condition_) ? true : false) && cc_lock_waits_)                  \
-            cc_lock_waits_ = cc_lock_wait_until(cc_lock_held_, cc_lock_event_, cc_lock_deadline_); \
-        cc_lock_holds_;                                                                            \
+ * before, at every look at the condition, and after, whatever the result. The phases are those of CC_EVENT_AWAIT: it
+ * snoozes as long as the event has learned, announces itself, looks once more, and sleeps. The condition is looked at
+ * at least once, and its last look is the result; it must not jump out. May block. */
+#define CC_LOCK_AWAIT_UNTIL(lock_, event_, condition_, deadline_)                                          \
+    __extension__({                                                                                        \
+        CC_MAY_SHADOW_BEGIN_ /* a condition that awaits in its turn */                                     \
+            cc_lock_t *cc_held_ = (lock_);                                                                 \
+        cc_event_await_t cc_await_ = cc_event_await_begin_((event_), (deadline_));                         \
+        bool cc_holds_;                                                                                    \
+        CC_MAY_SHADOW_END_                                                                                 \
+        while (!(cc_holds_ = (condition_) ? true : false) && cc_lock_await_step_(cc_held_, &cc_await_)) {} \
+        cc_event_await_end_(&cc_await_);                                                                   \
+        cc_holds_;                                                                                         \
     })
 
 /* The same, for at most `ns` nanoseconds. */

@@ -468,17 +468,21 @@ static void lock_three_freeing_setup(void)
 }
 
 /* A condition that the lock protects: plain memory, looked at and changed under the lock. */
-static cc_event_t changed;
+static void condition_setup_on(uint32_t cpus)
+{
+    event_setup_on(cpus);
+    memset(&lock, 0, sizeof lock);
+    model_name(&lock.word, "lock");
+}
 
 static void condition_setup(void)
 {
-    lock_setup();
-    memset(&changed, 0, sizeof changed);
-    model_name(&changed.epoch, "epoch");
-    model_name(&changed.waiters, "waiters");
-    model_statistic(&changed.sleeps);
-    model_statistic(&changed.woken_at);
-    model_statistic(&changed.left_to_it);
+    condition_setup_on(1);
+}
+
+static void condition_spins_setup(void)
+{
+    condition_setup_on(2);
 }
 
 static bool condition_holds(void)
@@ -496,7 +500,15 @@ static void condition_take(void)
 static void condition_taker(void)
 {
     cc_lock_acquire(&lock);
-    CC_LOCK_AWAIT(&lock, &changed, condition_holds());
+    CC_LOCK_AWAIT(&lock, &event, condition_holds());
+    condition_take();
+    cc_lock_release(&lock);
+}
+
+static void condition_taker_by_hand(void)
+{
+    cc_lock_acquire(&lock);
+    while (!condition_holds()) cc_lock_wait(&lock, &event);
     condition_take();
     cc_lock_release(&lock);
 }
@@ -505,7 +517,7 @@ static void condition_taker(void)
 static void condition_timed_taker(void)
 {
     cc_lock_acquire(&lock);
-    if (CC_LOCK_AWAIT_TIMEOUT(&lock, &changed, condition_holds(), 1000))
+    if (CC_LOCK_AWAIT_TIMEOUT(&lock, &event, condition_holds(), 1000))
         condition_take();
     else
         write_data(1);
@@ -517,14 +529,14 @@ static void condition_giver_after(void)
     cc_lock_acquire(&lock);
     write_data(0);
     cc_lock_release(&lock);
-    cc_event_notify_one(&changed);
+    cc_event_notify_one(&event);
 }
 
 static void condition_giver_under(void)
 {
     cc_lock_acquire(&lock);
     write_data(0);
-    cc_event_notify_one(&changed);
+    cc_event_notify_one(&event);
     cc_lock_release(&lock);
 }
 
@@ -534,7 +546,7 @@ static void condition_giver_of_two(void)
     write_data(0);
     write_data(0);
     cc_lock_release(&lock);
-    cc_event_notify_all(&changed);
+    cc_event_notify_all(&event);
 }
 
 /* What is left is what those who gave up did not take. */
@@ -542,7 +554,7 @@ static void condition_all_taken(void)
 {
     model_check(data[0] == data[1]);
     lock_is_free();
-    model_check((changed.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_)) == 0);
+    event_nobody_listens();
 }
 
 /* ---- the channel ---- */
@@ -1159,12 +1171,20 @@ static const model_client_t clients[] = {
          .finish = condition_all_taken, BOUND(3), .spurious = 1),
     BOTH("lock_condition_under", .setup = condition_setup, .threads = { condition_taker, condition_giver_under },
          .finish = condition_all_taken, BOUND(3), .spurious = 1),
+    BOTH("lock_condition_spins", .setup = condition_spins_setup, .threads = { condition_taker, condition_giver_after },
+         .finish = condition_all_taken, BOUND(2)),
+    BOTH("lock_condition_by_hand", .setup = condition_setup,
+         .threads = { condition_taker_by_hand, condition_taker_by_hand, condition_giver_of_two },
+         .finish = condition_all_taken, BOUND(2)),
+    BOTH("lock_condition_by_hand_one", .setup = condition_setup,
+         .threads = { condition_taker_by_hand, condition_giver_under }, .finish = condition_all_taken, BOUND(3),
+         .spurious = 1),
     BOTH("lock_condition_two_takers", .setup = condition_setup,
          .threads = { condition_taker, condition_taker, condition_giver_of_two }, .finish = condition_all_taken,
          BOUND(2)),
-    BOTH("lock_condition_timeout", .setup = condition_setup,
+    FOUR("lock_condition_timeout", .setup = condition_setup,
          .threads = { condition_timed_taker, condition_taker, condition_giver_under, condition_giver_after },
-         .finish = condition_all_taken, BOUND(1)),
+         .finish = condition_all_taken),
 
     BOTH("spsc_one", .setup = spsc_one_setup, .threads = { send_three, receive_three }, .finish = channel_all_received,
          BOUND(3)),

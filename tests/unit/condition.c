@@ -1,6 +1,9 @@
 /* lock.h's condition on a fake system: what is held when, what wakes, and what the deadline ends. */
 #include "harness.h"
 #include "fake_os.h"
+#include <concede/arch.h>
+#undef CC_ARCH_PAUSE_
+#define CC_ARCH_PAUSE_() fake_pause()
 #include <concede/lock.h>
 #include <concede/costs.h>
 
@@ -8,11 +11,11 @@ static cc_lock_t lock;
 static cc_event_t changed;
 static int ready, looks;
 
-static void set_up(void)
+static void set_up_on(uint32_t cpus)
 {
     static const cc_lock_t free_lock = CC_LOCK_INIT;
     static const cc_event_t nobody = CC_EVENT_INIT;
-    cc_costs_t costs = { 40000, 1000, 30000, 1 }; /* one CPU: nobody spins */
+    cc_costs_t costs = { 40000, 1000, 30000, cpus };
     fake_start();
     cc_costs_set(&costs);
     lock = free_lock;
@@ -20,6 +23,12 @@ static void set_up(void)
     ready = looks = 0;
     fake_forget();
     cc_lock_acquire(&lock);
+}
+
+/* One CPU: nobody spins. */
+static void set_up(void)
+{
+    set_up_on(1);
 }
 
 /* Held by this thread, and nobody is counted as listening any more. */
@@ -92,7 +101,6 @@ TEST(the_lock_is_free_while_asleep_and_held_at_every_look)
         set_up();
         fake.asleep = under ? set_and_notify_under : set_and_notify_after;
         CC_LOCK_AWAIT(&lock, &changed, is_ready());
-        CHECK_EQ(looks, 2);
         CHECK_EQ(fake.waits, 1);
         CHECK_EQ(fake.wakes, 1);
         CHECK(fake.waited_on == &changed.epoch);
@@ -106,7 +114,6 @@ TEST(a_notify_between_release_and_sleep_is_not_lost)
         set_up();
         fake.before_sleep = under ? set_and_notify_under : set_and_notify_after;
         CC_LOCK_AWAIT(&lock, &changed, is_ready());
-        CHECK_EQ(looks, 2);
         CHECK_EQ(fake.waits, 1); /* which found that it need not */
         tear_down();
     }
@@ -120,7 +127,7 @@ TEST(a_wait_that_ends_for_no_reason_looks_and_goes_on_to_the_same_deadline)
     fake.asleep = at_third_wait;
     FAKE_SCRIPT({ 0, 3 }, { EINTR, 4 });
     CHECK(CC_LOCK_AWAIT_UNTIL(&lock, &changed, is_ready(), deadline));
-    CHECK_EQ(looks, 4);
+    CHECK_EQ(fake.waits, 3);
     CHECK_EQ(fake.waited_until, deadline);
     tear_down();
 }
@@ -131,7 +138,7 @@ TEST(the_deadline_ends_it_with_the_lock_held)
     uint64_t deadline = fake.now_ns + 100;
     CHECK(!CC_LOCK_AWAIT_UNTIL(&lock, &changed, is_ready(), deadline));
     CHECK_EQ(fake.now_ns, deadline);
-    CHECK_EQ(looks, 2);
+    CHECK_EQ(fake.waits, 1);
     CHECK(!CC_LOCK_AWAIT_TIMEOUT(&lock, &changed, is_ready(), 50));
     CHECK_EQ(fake.now_ns, deadline + 50);
     CHECK(!CC_LOCK_AWAIT_UNTIL(&lock, &changed, is_ready(), 0));
@@ -144,7 +151,7 @@ TEST(the_last_look_comes_after_the_deadline)
     set_up();
     fake.asleep = set_and_tell_nobody;
     CHECK(CC_LOCK_AWAIT_UNTIL(&lock, &changed, is_ready(), fake.now_ns + 100));
-    CHECK_EQ(looks, 2);
+    CHECK_EQ(fake.waits, 1);
     tear_down();
 }
 
@@ -167,10 +174,29 @@ TEST(who_was_woken_waits_for_the_lock_beyond_its_deadline)
     set_up();
     fake.asleep = notify_and_keep_the_lock;
     CHECK(CC_LOCK_AWAIT_UNTIL(&lock, &changed, is_ready(), fake.now_ns + 100));
-    CHECK_EQ(looks, 2);
     CHECK_EQ(fake.waits, 2);
     CHECK_EQ(fake.waited_until, CC_FOREVER);
     tear_down();
+}
+
+static unsigned change_at_pause;
+static void set_and_notify_soon(void)
+{
+    if (fake.pauses == change_at_pause) set_and_notify_after();
+}
+
+/* It reads the lock while it spins, and takes it only when somebody has released it. */
+TEST(a_change_while_it_spins_is_seen_at_once_and_costs_no_call)
+{
+    for (change_at_pause = 1; change_at_pause <= 10; change_at_pause++) {
+        set_up_on(2);
+        fake.on_pause = set_and_notify_soon;
+        CC_LOCK_AWAIT(&lock, &changed, is_ready());
+        CHECK_EQ(fake.pauses, change_at_pause);
+        CHECK_EQ(looks, 2);
+        CHECK_EQ(calls(), 0);
+        tear_down();
+    }
 }
 
 TEST(wait_says_whether_its_time_is_up)

@@ -76,7 +76,7 @@ int cc_channel_create(cc_channel_t **channel, const cc_channel_options_t *option
     return error;
 }
 
-void cc_channel_destroy(cc_channel_t *channel)
+void cc_channel_destroy_slow_(cc_channel_t *channel)
 {
     if (!channel || channel->allocated_before == 0) return;
     free((unsigned char *)channel - (channel->allocated_before - 1));

@@ -60,6 +60,7 @@ size_t cc_spsc_send_now_(cc_channel_t *channel, const unsigned char *messages, s
 void *cc_channel_reserve_slow_(cc_channel_t *channel)
 {
     if (!cc_channel_is_spsc_(channel) || room_(channel, 1) == 0) return NULL;
+    channel->spsc.reserved = (cc_index_)(channel->spsc.tail + 1);
     return cc_channel_slot_(channel, channel->spsc.tail, channel->layout);
 }
 

@@ -10,7 +10,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "debug.h"
 #include "os.h"
+
+uint32_t cc_debug_thread_(void)
+{
+    static uint32_t threads;
+    static _Thread_local uint32_t number;
+    if (number == 0)
+        number = cc_fetch_add_relaxed(&threads, 1) + 1; /* relaxed: a number of its own is all that it wants */
+    return number;
+}
+
+void cc_debug_die_(const char *object, const void *address, const char *text, unsigned one, unsigned other)
+{
+    char sentence[120];
+    (void)snprintf(sentence, sizeof sentence, text, one, other);
+    fprintf(stderr, "concede: %s %p %s\n", object, address, sentence); /* in one, for others may be writing, too */
+    abort();
+}
 
 /* An entry: the address in units of 4 bytes, without what its place tells; then the thread's number, from 1. 0:
  * nobody. */
@@ -33,10 +51,7 @@ static uintptr_t thread_of_(uintptr_t entry)
 /* This thread's entry for the lock; 0 if there are too many threads. */
 static uintptr_t entry_(const cc_lock_t *lock)
 {
-    static uint32_t threads;
-    static _Thread_local uint32_t number;
-    if (number == 0)
-        number = cc_fetch_add_relaxed(&threads, 1) + 1; /* relaxed: a number of its own is all that it wants */
+    uint32_t number = cc_debug_thread_();
     if (number >> THREAD_BITS != 0) return 0;
     return ((uintptr_t)lock / sizeof *lock / PLACES) << THREAD_BITS | number;
 }
@@ -59,17 +74,16 @@ static bool still_(const cc_lock_t *lock, uintptr_t holder)
     return true;
 }
 
-static void die_(const char *what, const cc_lock_t *lock)
+static void die_(const char *what, const cc_lock_t *lock, uintptr_t holder)
 {
-    fprintf(stderr, "concede: lock %p %s\n", (const void *)lock, what);
-    abort();
+    cc_debug_die_("lock", lock, what, cc_debug_thread_(), (unsigned)holder);
 }
 
 void(cc_lock_debug_acquire_)(const cc_lock_t *lock)
 {
     uintptr_t own = thread_of_(entry_(lock));
     if (own != 0 && holder_(lock) == own && still_(lock, own))
-        die_("is acquired again by the thread that holds it", lock);
+        die_("is acquired again by thread %u, which holds it", lock, own);
 }
 
 bool(cc_lock_debug_acquired_)(const cc_lock_t *lock, bool acquired)
@@ -83,9 +97,9 @@ void(cc_lock_debug_release_)(const cc_lock_t *lock)
     uintptr_t own = entry_(lock);
     uintptr_t holder = holder_(lock);
     if (!(cc_load_relaxed(&lock->word) & CC_LOCK_HELD_))
-        die_("is released, but nobody holds it", lock); /* relaxed: our own */
+        die_("is released by thread %u, but nobody holds it", lock, 0); /* relaxed: our own */
     if (holder != 0 && holder != thread_of_(own) && still_(lock, holder))
-        die_("is released by a thread that does not hold it", lock);
+        die_("is released by thread %u, which does not hold it: thread %u does", lock, holder);
     cc_cas_relaxed(place_(lock), &own,
                    (uintptr_t)0); /* relaxed: as holder_(); another lock may have the place by now */
 }

@@ -91,10 +91,13 @@ typedef struct cc_spsc {
     CC_ALIGNED_(CC_CACHE_LINE) cc_index_ tail; /* position of the next message to send; others read it for len only */
     cc_index_ head_seen;                       /* what the sender last read of `head` */
     cc_index_ tail_at_wait;                    /* `tail` when the sender last had to wait */
+    cc_index_ reserved;                        /* `tail` at the last reserve, and 1: for CC_DEBUG */
+    uint32_t sender;                           /* CC_DEBUG: the number of the thread that is sending; 0: none */
     /* The receiver's line. */
     CC_ALIGNED_(CC_CACHE_LINE) cc_index_ next; /* position of the next message to receive; the receiver alone uses it */
     cc_index_ head;                            /* `next`, as published: the slots before it are free */
     cc_index_ next_at_wait;                    /* `next` when the receiver last had to wait */
+    uint32_t receiver;                         /* CC_DEBUG: the number of the thread that is receiving; 0: none */
 } cc_spsc_t;
 
 /* Where many senders and many receivers are; the algorithm stands in channel_mpmc.c. */
@@ -182,8 +185,33 @@ CC_TEMPLATE_ cc_index_ *cc_slot_stamp_(const unsigned char *slot, cc_slot_layout
 /* Makes a channel. 0; EINVAL: a field of the options makes no sense; ENOMEM. */
 CC_API int cc_channel_create(cc_channel_t **channel, const cc_channel_options_t *options);
 
+/* With CC_DEBUG defined, where the code that uses the channel is compiled, these abort with a message on misuse:
+ * concede_debug(7). */
+enum { CC_DEBUG_SENDER_, CC_DEBUG_RECEIVER_ };
+CC_API CC_COLD_ void cc_channel_debug_enter_(cc_channel_t *channel, uint32_t side);
+CC_API CC_COLD_ size_t cc_channel_debug_leave_(cc_channel_t *channel, uint32_t side, size_t result);
+CC_API CC_COLD_ void cc_channel_debug_commit_(cc_channel_t *channel);
+CC_API CC_COLD_ void cc_channel_debug_consume_(cc_channel_t *channel);
+CC_API CC_COLD_ void cc_channel_debug_destroy_(cc_channel_t *channel);
+#if defined(CC_DEBUG)
+#define CC_DEBUG_INLINE_ false /* all calls go by the library's path, where they are checked */
+#define CC_DEBUG_AS_(side, type, channel, call) \
+    (cc_channel_debug_enter_((channel), (side)), (type)cc_channel_debug_leave_((channel), (side), (size_t)(call)))
+#else
+#define CC_DEBUG_INLINE_                        true
+#define CC_DEBUG_AS_(side, type, channel, call) (call)
+#define cc_channel_debug_commit_(channel)       ((void)0)
+#define cc_channel_debug_consume_(channel)      ((void)0)
+#define cc_channel_debug_destroy_(channel)      ((void)0)
+#endif
+CC_API void cc_channel_destroy_slow_(cc_channel_t *channel);
+
 /* Frees it, unless its memory is the caller's. Nobody may use it any more; NULL is fine. Messages in it are dropped. */
-CC_API void cc_channel_destroy(cc_channel_t *channel);
+CC_INLINE_ void cc_channel_destroy(cc_channel_t *channel)
+{
+    cc_channel_debug_destroy_(channel);
+    cc_channel_destroy_slow_(channel);
+}
 
 /* How many bytes a channel of these options takes. 0 or EINVAL. */
 CC_API int cc_channel_sizeof(const cc_channel_options_t *options, size_t *bytes);
@@ -239,7 +267,7 @@ CC_BEGIN_DECLS
  * ThreadSanitizer goes by the library's path: what the two sides know of each other it could not follow. */
 CC_TEMPLATE_ bool cc_channel_is_spsc_of_(const cc_channel_t *channel, size_t message_size)
 {
-    return !CC_TSAN_ && channel->shape == cc_channel_shape_(CC_CHANNEL_SPSC, message_size);
+    return !CC_TSAN_ && CC_DEBUG_INLINE_ && channel->shape == cc_channel_shape_(CC_CHANNEL_SPSC, message_size);
 }
 
 CC_TEMPLATE_ int cc_channel_send_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout,
@@ -248,15 +276,17 @@ CC_TEMPLATE_ int cc_channel_send_(cc_channel_t *channel, const void *message, cc
     if (CC_LIKELY_(cc_channel_is_spsc_of_(channel, layout.message_size) && cc_spsc_room_(channel) > 0))
         return cc_spsc_send_one_(channel, message, layout);
     return CC_TSAN_SEND_(channel, message, layout.message_size,
-                         cc_channel_send_any_(channel, message, layout.message_size, deadline));
+                         CC_DEBUG_AS_(CC_DEBUG_SENDER_, int, channel,
+                                      cc_channel_send_any_(channel, message, layout.message_size, deadline)));
 }
 
 CC_TEMPLATE_ int cc_channel_try_send_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout)
 {
     if (CC_LIKELY_(cc_channel_is_spsc_of_(channel, layout.message_size) && cc_spsc_room_(channel) > 0))
         return cc_spsc_send_one_(channel, message, layout);
-    return CC_TSAN_SEND_(channel, message, layout.message_size,
-                         cc_channel_try_send_any_(channel, message, layout.message_size));
+    return CC_TSAN_SEND_(
+        channel, message, layout.message_size,
+        CC_DEBUG_AS_(CC_DEBUG_SENDER_, int, channel, cc_channel_try_send_any_(channel, message, layout.message_size)));
 }
 
 CC_TEMPLATE_ int cc_channel_recv_(cc_channel_t *channel, void *message, cc_slot_layout_t layout, uint64_t deadline)
@@ -266,7 +296,8 @@ CC_TEMPLATE_ int cc_channel_recv_(cc_channel_t *channel, void *message, cc_slot_
         return 0;
     }
     return CC_TSAN_RECV_(channel, message, layout.message_size,
-                         cc_channel_recv_any_(channel, message, layout.message_size, deadline));
+                         CC_DEBUG_AS_(CC_DEBUG_RECEIVER_, int, channel,
+                                      cc_channel_recv_any_(channel, message, layout.message_size, deadline)));
 }
 
 CC_TEMPLATE_ int cc_channel_try_recv_(cc_channel_t *channel, void *message, cc_slot_layout_t layout)
@@ -276,7 +307,8 @@ CC_TEMPLATE_ int cc_channel_try_recv_(cc_channel_t *channel, void *message, cc_s
         return 0;
     }
     return CC_TSAN_RECV_(channel, message, layout.message_size,
-                         cc_channel_try_recv_any_(channel, message, layout.message_size));
+                         CC_DEBUG_AS_(CC_DEBUG_RECEIVER_, int, channel,
+                                      cc_channel_try_recv_any_(channel, message, layout.message_size)));
 }
 
 CC_TEMPLATE_ size_t cc_channel_send_many_(cc_channel_t *channel, const void *messages, size_t n,
@@ -285,7 +317,8 @@ CC_TEMPLATE_ size_t cc_channel_send_many_(cc_channel_t *channel, const void *mes
     bool inline_path = cc_channel_is_spsc_of_(channel, layout.message_size) && n > 0 && cc_spsc_room_(channel) >= n;
     if (CC_UNLIKELY_(!inline_path))
         return CC_TSAN_SEND_MANY_(channel, messages, n, layout.message_size,
-                                  cc_channel_send_many_any_(channel, messages, n, layout.message_size));
+                                  CC_DEBUG_AS_(CC_DEBUG_SENDER_, size_t, channel,
+                                               cc_channel_send_many_any_(channel, messages, n, layout.message_size)));
     cc_spsc_write_many_(channel, (const unsigned char *)messages, n, layout);
     return cc_spsc_sent_(channel, n);
 }
@@ -294,7 +327,8 @@ CC_TEMPLATE_ size_t cc_channel_recv_many_(cc_channel_t *channel, void *messages,
 {
     if (CC_UNLIKELY_(!cc_channel_is_spsc_of_(channel, layout.message_size)))
         return CC_TSAN_RECV_MANY_(channel, messages, layout.message_size,
-                                  cc_channel_recv_many_any_(channel, messages, n, layout.message_size));
+                                  CC_DEBUG_AS_(CC_DEBUG_RECEIVER_, size_t, channel,
+                                               cc_channel_recv_many_any_(channel, messages, n, layout.message_size)));
     return cc_spsc_recv_many_(channel, (unsigned char *)messages, n, layout);
 }
 
@@ -435,6 +469,7 @@ CC_INLINE_ void *cc_channel_reserve(cc_channel_t *channel)
 /* SPSC: sends what was written where reserve said. If the channel was closed meanwhile, it may be dropped. */
 CC_INLINE_ void cc_channel_commit(cc_channel_t *channel)
 {
+    cc_channel_debug_commit_(channel);
     CC_TSAN_RELEASE_(channel);
     cc_spsc_write_one_(channel, NULL, channel->layout);
     (void)cc_spsc_sent_(channel, 1);
@@ -452,6 +487,7 @@ CC_INLINE_ const void *cc_channel_peek(cc_channel_t *channel)
 /* SPSC: done with the message that peek showed. */
 CC_INLINE_ void cc_channel_consume(cc_channel_t *channel)
 {
+    cc_channel_debug_consume_(channel);
     if (cc_spsc_take_(channel, NULL, channel->layout)) cc_spsc_publish_(channel);
 }
 

@@ -1,0 +1,194 @@
+/* The channel's debug checks: with CC_DEBUG, in the user's own compilation, misuse aborts with a message. */
+#define CC_DEBUG
+#include "harness.h"
+#include <concede/channel.h>
+
+#if !defined(_WIN32)
+#include "aborts.h"
+#include <errno.h>
+
+static cc_channel_t *channel;
+
+static void create(uint32_t kind, size_t capacity)
+{
+    cc_channel_options_t options = { capacity, sizeof(int), kind, CC_SNOOZE_ADAPTIVE };
+    if (cc_channel_create(&channel, &options) != 0) _exit(9);
+}
+
+static pthread_t start(void *(*function)(void *))
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, function, NULL) != 0) _exit(9);
+    return thread;
+}
+
+/* ---- What is right ---------------------------------------------------------------------------------------------- */
+
+enum { MESSAGES = 20000 };
+
+static void *sends(void *unused)
+{
+    for (int i = 0; i < MESSAGES; i++) {
+        int *slot = i % 3 == 0 ? (int *)cc_channel_reserve(channel) : NULL;
+        if (slot) {
+            *slot = i;
+            cc_channel_commit(channel);
+        } else if (i % 3 != 1 || cc_channel_send_many(channel, &i, 1) == 0) {
+            if (cc_channel_send(channel, &i) != 0) _exit(9);
+        }
+    }
+    return unused;
+}
+
+static void *receives(void *unused)
+{
+    for (int i = 0; i < MESSAGES; i++) {
+        int got;
+        if (i % 3 == 0 && cc_channel_peek(channel))
+            cc_channel_consume(channel);
+        else if (i % 3 != 1 || cc_channel_try_recv(channel, &got) != 0)
+            if (cc_channel_recv(channel, &got) != 0) _exit(9);
+    }
+    return unused;
+}
+
+/* Threads take turns on each side, one after the other; then many at once where that is allowed. */
+static void nothing_wrong(void)
+{
+    create(CC_CHANNEL_SPSC, 8);
+    for (int i = 0; i < 3; i++) {
+        pthread_t receiver = start(receives);
+        pthread_join(start(sends), NULL);
+        pthread_join(receiver, NULL);
+    }
+    cc_channel_destroy(channel);
+    create(CC_CHANNEL_MPMC, 8);
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++) threads[i] = start(i % 2 ? sends : receives);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+    cc_channel_destroy(channel);
+    cc_channel_destroy(NULL);
+}
+
+static void *receives_for_ever(void *unused)
+{
+    int got;
+    (void)cc_channel_recv(channel, &got);
+    return unused;
+}
+
+/* The child has the channel, and not the thread that waits on it. */
+static void destroyed_in_the_child_of_a_fork(void)
+{
+    int status = 1;
+    create(CC_CHANNEL_MPMC, 8);
+    start(receives_for_ever);
+    usleep(50000);
+    pid_t child = fork();
+    if (child == 0) {
+        cc_channel_destroy(channel);
+        _exit(0);
+    }
+    if (waitpid(child, &status, 0) != child || status != 0) abort();
+}
+
+/* ---- What is not ------------------------------------------------------------------------------------------------ */
+
+static void *sends_on_and_on(void *unused)
+{
+    for (int i = 0;; i++)
+        if (cc_channel_try_send(channel, &i) == EPIPE) return unused;
+}
+
+static void two_senders(void)
+{
+    create(CC_CHANNEL_SPSC, 1024);
+    start(sends_on_and_on);
+    sends_on_and_on(NULL);
+}
+
+static void two_receivers(void)
+{
+    create(CC_CHANNEL_SPSC, 8);
+    start(receives_for_ever);
+    usleep(50000); /* it waits, inside its call */
+    receives_for_ever(NULL);
+}
+
+static void commit_without_reserve(void)
+{
+    create(CC_CHANNEL_SPSC, 8);
+    cc_channel_commit(channel);
+}
+
+static void commit_twice(void)
+{
+    create(CC_CHANNEL_SPSC, 8);
+    if (!cc_channel_reserve(channel)) _exit(9);
+    cc_channel_commit(channel);
+    cc_channel_commit(channel);
+}
+
+static void commit_to_many(void)
+{
+    create(CC_CHANNEL_MPMC, 8);
+    (void)cc_channel_reserve(channel);
+    cc_channel_commit(channel);
+}
+
+static void consume_nothing(void)
+{
+    create(CC_CHANNEL_SPSC, 8);
+    cc_channel_consume(channel);
+}
+
+static void destroy_while_one_receives(void)
+{
+    create(CC_CHANNEL_SPSC, 8);
+    start(receives_for_ever);
+    usleep(50000);
+    cc_channel_destroy(channel);
+}
+
+static void destroy_while_one_of_many_sends(void)
+{
+    create(CC_CHANNEL_MPMC, 8);
+    start(sends);
+    usleep(50000);
+    cc_channel_destroy(channel);
+}
+
+TEST(correct_use_is_not_complained_about)
+{
+    char said[200];
+    CHECK(!aborts(nothing_wrong, said, sizeof said));
+    CHECK_EQ(said[0], 0);
+    CHECK(!aborts(destroyed_in_the_child_of_a_fork, said, sizeof said));
+    CHECK_EQ(said[0], 0);
+}
+
+TEST(misuse_aborts_and_says_what_and_who)
+{
+    static const struct {
+        void (*misuse)(void);
+        const char *says;
+    } cases[] = {
+        { two_receivers, "has one receiver, but thread 2 receives while thread 1 does" },
+        { two_senders, "has one sender, but thread " },
+        { commit_without_reserve, "is committed to by thread 1, which has reserved nothing" },
+        { commit_twice, "is committed to by thread 1, which has reserved nothing" },
+        { commit_to_many, "is committed to by thread 1, which has reserved nothing" },
+        { consume_nothing, "is consumed from by thread 1, but there is nothing" },
+        { destroy_while_one_receives, "is destroyed by thread 2 while thread 1 waits to receive" },
+        { destroy_while_one_of_many_sends, "while thread 0 waits to send (0: an unknown one)" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char said[200];
+        bool aborted = aborts(cases[i].misuse, said, sizeof said);
+        if (!aborted || strncmp(said, "concede: channel ", 17) != 0 || !strstr(said, cases[i].says))
+            printf("case %d, \"%s\": it said \"%s\"\n", (int)i, cases[i].says, said);
+        CHECK(aborted);
+        CHECK(strncmp(said, "concede: channel ", 17) == 0 && strstr(said, cases[i].says) != NULL);
+    }
+}
+#endif

@@ -8,6 +8,24 @@
 #include "os.h"
 #include "snooze.h"
 
+/* ---- What an event has learned ---------------------------------------------------------------------------------- */
+
+/* The event's word is 0 while it has not learned, else 1 + yields + 8 * pauses. */
+static cc_snooze_t learned_(const cc_event_t *event)
+{
+    uint32_t word = cc_load_relaxed(&event->snooze); /* relaxed: a guess */
+    cc_snooze_t snooze = { (word - 1) / 8, (word - 1) % 8 };
+    return word == 0 ? cc_snooze_start_() : snooze;
+}
+
+static void learn_(cc_event_t *event, cc_ending_t ending, uint32_t spin_limit)
+{
+    spin_limit = spin_limit < UINT32_MAX / 8 ? spin_limit : UINT32_MAX / 8 - 1;
+    cc_snooze_t learned = cc_snooze_learned_(learned_(event), ending, spin_limit);
+    uint32_t word = 1 + learned.yields + 8 * learned.pauses;
+    if (cc_load_relaxed(&event->snooze) != word) cc_store_relaxed(&event->snooze, word); /* relaxed, both: a guess */
+}
+
 /* ---- Listening, sleeping, notifying ----------------------------------------------------------------------------- */
 
 /* Adds this thread to those that listen, and takes `leaves` off the word in the same step; the word before. */
@@ -100,10 +118,12 @@ static bool sleep_once_(cc_event_await_t *await)
     }
     await->woken = woken == 0;
     bool expired = woken == ETIMEDOUT && cc_os_now_() >= deadline;
-    bool notified = cc_load_acquire(&event->epoch) != key; /* [event.epoch] the last look, after the deadline */
+    uint32_t epoch = cc_load_acquire(&event->epoch); /* [event.epoch] the last look, after the deadline */
+    bool notified = epoch != key;
     if (notified && woken == 0) {
+        /* After a second notify the time is no longer that of the one that woke us. */
         uint32_t woken_at = cc_load_relaxed(&event->woken_at); /* relaxed: a statistic */
-        cc_costs_woken_((uint32_t)((uint32_t)cc_os_now_() - woken_at));
+        if (epoch == key + 1) cc_costs_woken_((uint32_t)((uint32_t)cc_os_now_() - woken_at));
         slept_(event);
     }
     cc_event_cancel(event);
@@ -130,18 +150,47 @@ bool cc_event_wait_slow_(cc_event_t *event, uint32_t key, uint64_t deadline)
     return in_time;
 }
 
+/* A lookout comes back within this time if its caller does next to nothing with what it got; a wake-up costs the
+ * notifier ten times as much (`concede info` on AMD Zen 3 under KVM: 9 us). */
+#if !defined(CC_EVENT_AWAY_NS)
+#define CC_EVENT_AWAY_NS 800
+#endif
+
 /* A relayed event's notifier leaves it to a thread that is on its way: but one that was woken and has not run for twice
  * what a wake-up takes has no CPU, and another is woken beside it. The clock is read by the first notifier that leaves
- * it to the woken one, by the second, the fourth, the eighth: in a stream that costs nothing. */
+ * it to another thread, by the second, the fourth, the eighth, and then by each 64th: in a stream that costs nothing.
+ */
 static bool is_relayed_(cc_event_t *event, uint32_t seen)
 {
-    if (seen & CC_EVENT_LOOKOUT_) return true;
-    if (!(seen & CC_EVENT_CLAIMS_)) return false;
+    if (!(seen & (CC_EVENT_LOOKOUT_ | CC_EVENT_CLAIMS_))) return false;
     uint32_t left_to_it = cc_load_relaxed(&event->left_to_it) + 1; /* relaxed, both: a guess */
     cc_store_relaxed(&event->left_to_it, left_to_it);
-    if ((left_to_it & (left_to_it - 1)) != 0) return true;
-    uint32_t ago = (uint32_t)cc_os_now_() - cc_load_relaxed(&event->woken_at); /* relaxed, both: guesses */
-    return ago < 2 * (uint64_t)cc_costs_wake_ns_();
+    if (left_to_it % 64 != 0 && (left_to_it & (left_to_it - 1)) != 0) return true;
+    uint64_t now = cc_os_now_();
+    (void)cc_snooze_seen_(now);
+    uint32_t ago = (uint32_t)now - cc_load_relaxed(&event->woken_at); /* relaxed: a guess */
+    return (seen & CC_EVENT_LOOKOUT_) || ago < 2 * (uint64_t)cc_costs_wake_ns_();
+}
+
+/* Threads that wait for a relayed event take turns, so that how long one of them slept says nothing. What counts is how
+ * often there is something: if that is within the time that is worth spinning for, a lookout pays. */
+static void learn_from_gap_(cc_event_t *event, uint32_t now)
+{
+    uint32_t woken_at = cc_load_relaxed(&event->woken_at); /* relaxed, both: guesses */
+    uint32_t gap = (now - woken_at) / (cc_load_relaxed(&event->left_to_it) + 1);
+    if (woken_at == 0) return; /* the first one */
+    learn_(event, gap < cc_snooze_spin_limit_ns_() ? CC_SLEPT_SHORT_ : CC_SLEPT_LONG_, cc_snooze_spin_limit_());
+}
+
+/* A lookout that got something goes away with it, and most often it is back at once: to wait for that costs less than
+ * to wake another. The word after it. */
+static uint32_t wait_for_lookout_(cc_event_t *event, uint32_t seen)
+{
+    for (uint32_t left = cc_backoff_pauses_(CC_EVENT_AWAY_NS); left > 0 && (seen & CC_EVENT_AWAY_); left--) {
+        cc_pause();
+        seen = cc_load_relaxed(&event->waiters); /* relaxed: the fence before it orders it */
+    }
+    return seen;
 }
 
 void cc_event_notify_slow_(cc_event_t *event, uint32_t whom)
@@ -151,14 +200,22 @@ void cc_event_notify_slow_(cc_event_t *event, uint32_t whom)
     unsigned kind = whom & CC_NOTIFY_IN_CHANNEL_ ? CC_COUNT_CHANNEL_ : CC_COUNT_EVENT_;
     whom &= ~(uint32_t)CC_NOTIFY_IN_CHANNEL_;
     uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: the fence orders it, the swaps decide */
+    bool waited = false;
     for (;;) {
         uint32_t listening = seen & CC_EVENT_LISTENING_;
         uint32_t claimed = whom == CC_NOTIFY_ALL_ ? listening : 1;
         if (listening > 0) {
             if (whom == CC_NOTIFY_RELAY_ && is_relayed_(event, seen)) return;
+            if (whom == CC_NOTIFY_RELAY_ && (seen & CC_EVENT_AWAY_) && !waited) {
+                waited = true;
+                seen = wait_for_lookout_(event, seen);
+                continue;
+            }
             /* relaxed: the fence before it releases what a thread that takes up the claim is to see, [event.claim] */
-            if (cc_cas_weak_relaxed(&event->waiters, &seen, seen - claimed + claimed * CC_EVENT_CLAIM_)) break;
-        } else if (seen != (CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_)) {
+            if (cc_cas_weak_relaxed(&event->waiters, &seen,
+                                    (seen & ~CC_EVENT_AWAY_) - claimed + claimed * CC_EVENT_CLAIM_))
+                break;
+        } else if ((seen & ~CC_EVENT_AWAY_) != (CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_)) {
             return; /* nobody, or another notifier claimed them after our write */
         } else {
             uint32_t idle = cc_load_relaxed(&event->sleeps); /* relaxed, all: a guess */
@@ -172,7 +229,10 @@ void cc_event_notify_slow_(cc_event_t *event, uint32_t whom)
             }
         }
     }
-    cc_store_relaxed(&event->woken_at, (uint32_t)cc_os_now_()); /* relaxed, both: statistics */
+    uint64_t now = cc_os_now_();
+    (void)cc_snooze_seen_(now);
+    if (whom == CC_NOTIFY_RELAY_) learn_from_gap_(event, (uint32_t)now);
+    cc_store_relaxed(&event->woken_at, (uint32_t)now); /* relaxed, both: statistics */
     cc_store_relaxed(&event->left_to_it, 0);
     cc_fetch_add_release(&event->epoch, 1); /* [event.epoch] pairs with the loads in listen_() and sleep_once_() */
     cc_os_wake_(&event->epoch, whom == CC_NOTIFY_ALL_ ? CC_OS_ALL : 1);
@@ -195,24 +255,6 @@ enum { START, SNOOZING, LISTENING, SLEPT, ENDED, EXPIRED };
 #if !defined(CC_EVENT_ROUND_NS)
 #define CC_EVENT_ROUND_NS 2000
 #endif
-
-/* The event's word is 0 while it has not learned, else 1 + yields + 8 * pauses. */
-static cc_snooze_t learned_(const cc_event_t *event)
-{
-    uint32_t word = cc_load_relaxed(&event->snooze); /* relaxed: a guess */
-    cc_snooze_t snooze = { (word - 1) / 8, (word - 1) % 8 };
-    return word == 0 ? cc_snooze_start_() : snooze;
-}
-
-static void learn_(cc_event_await_t *await, cc_ending_t ending)
-{
-    cc_event_t *event = await->event;
-    if (!await->teaches) return;
-    uint32_t spin_limit = await->spin_limit < UINT32_MAX / 8 ? await->spin_limit : UINT32_MAX / 8 - 1;
-    cc_snooze_t learned = cc_snooze_learned_(learned_(event), ending, spin_limit);
-    uint32_t word = 1 + learned.yields + 8 * learned.pauses;
-    if (cc_load_relaxed(&event->snooze) != word) cc_store_relaxed(&event->snooze, word); /* relaxed, both: a guess */
-}
 
 /* n snoozes, as cc_backoff_snooze() counts them: 1, 2, 4 ... 64 pauses, and yields after that. */
 static cc_snooze_t fixed_(uint32_t snooze_iters)
@@ -241,21 +283,38 @@ static cc_snooze_t plan_(const cc_event_await_t *await, uint64_t left_ns)
     return snooze;
 }
 
+/* Whether this thread was a good lookout the last time: it spun, and something came. If not, a yield tells whether
+ * somebody else wants this CPU. (A checker has neither threads nor CPUs, and all lookouts are good.) */
+#if defined(CC_MODEL)
+enum { is_good_lookout_ = true };
+#define is_good_lookout_(good) ((void)(good))
+#else
+static _Thread_local bool is_good_lookout_;
+#define is_good_lookout_(good) (is_good_lookout_ = (good))
+#endif
+
 /* Of the threads that wait for a relayed event one spins on behalf of all while others sleep: it becomes the lookout.
- * If there is one already, a further thread does not spin. */
+ * If there is one already, a further thread does not spin. Neither does one that would keep the other side from
+ * running. */
 static void look_out_(cc_event_await_t *await)
 {
-    if (!await->relayed || await->lookout) return;
-    uint32_t seen =
-        cc_load_relaxed(&await->event->waiters); /* relaxed, both: a notifier that does not know of it wakes */
+    if (!await->relayed || await->lookout || await->pauses_left == 0) return;
+    uint32_t seen = cc_load_relaxed(&await->event->waiters); /* relaxed: a notifier that does not know of it wakes */
     if (!(seen & CC_EVENT_LISTENING_)) return;
-    if (!(seen & CC_EVENT_LOOKOUT_) && await->pauses_left > 0 &&
-        cc_cas_relaxed(&await->event->waiters, &seen, seen | CC_EVENT_LOOKOUT_)) {
-        await->lookout = await->announced = true;
-    } else if (seen & CC_EVENT_LOOKOUT_) {
-        await->pauses_left = 0;
-        await->teaches = false;
+    if (!(seen & CC_EVENT_LOOKOUT_) && !is_good_lookout_) {
+        uint64_t now = cc_os_now_();
+        is_good_lookout_(cc_snooze_yield_(&now) == CC_YIELDED_);
+        seen = cc_load_relaxed(&await->event->waiters); /* relaxed: as above */
     }
+    uint32_t lookout = (seen | CC_EVENT_LOOKOUT_) & ~CC_EVENT_AWAY_;
+    if (is_good_lookout_ && !(seen & CC_EVENT_LOOKOUT_) &&
+        cc_cas_relaxed(&await->event->waiters, &seen, lookout)) { /* relaxed: as above */
+        await->lookout = await->announced = true;
+        await->yields_left = 0; /* whoever relies on it must not wait for a yield to end */
+        return;
+    }
+    await->pauses_left = 0;
+    await->teaches = false;
 }
 
 /* Phase 1: the next round of pauses. */
@@ -270,8 +329,10 @@ static void spin_a_round_(cc_event_await_t *await)
 static bool lost_cpu_(cc_event_await_t *await, uint64_t now)
 {
     uint64_t began = await->round_began;
+    bool lost = began != 0 && cc_snooze_lost_cpu_(await->cpu, began, CC_EVENT_ROUND_NS, now);
     await->round_began = now;
-    return began != 0 && cc_snooze_lost_cpu_(now - began, CC_EVENT_ROUND_NS, now);
+    await->cpu = cc_snooze_seen_(now);
+    return lost;
 }
 
 bool cc_event_await_slow_(cc_event_await_t *await)
@@ -333,10 +394,16 @@ bool cc_event_await_slow_(cc_event_await_t *await)
     }
     /* Phase 2: announce, and let the caller look again. */
     await->key = listen_(event, await->lookout ? CC_EVENT_LOOKOUT_ : 0);
+    if (await->lookout) is_good_lookout_(false);
     await->lookout = false;
     await->announced = true;
     await->phase = LISTENING;
     return true;
+}
+
+static void teach_(const cc_event_await_t *await, cc_ending_t ending)
+{
+    if (await->teaches) learn_(await->event, ending, await->spin_limit);
 }
 
 void cc_event_await_end_slow_(cc_event_await_t *await)
@@ -345,26 +412,28 @@ void cc_event_await_end_slow_(cc_event_await_t *await)
     cc_event_t *event = await->event;
     cc_snooze_t planned = { await->pauses_planned, await->yields_planned };
     if (await->lookout) {
-        (void)cc_fetch_and_relaxed(&event->waiters, ~CC_EVENT_LOOKOUT_); /* relaxed: the fence orders what follows */
+        /* relaxed: the fence orders what follows */
+        (void)cc_fetch_add_relaxed(&event->waiters, CC_EVENT_AWAY_ - CC_EVENT_LOOKOUT_);
         cc_fence_full(); /* [event.relay] pairs with the fence in cc_event_notify_slow_() */
     }
     switch (await->phase) {
     case SNOOZING:
         if (await->lost_cpu)
-            learn_(await, CC_SLEPT_LONG_);
+            teach_(await, CC_SLEPT_LONG_);
         else if (await->yielded)
-            learn_(await, (cc_ending_t)await->ending);
+            teach_(await, (cc_ending_t)await->ending);
         else if (await->pauses_planned > 0 &&
                  await->pauses_planned < await->spin_limit) /* else there is nothing to learn */
-            learn_(await, CC_SPUN_);
+            teach_(await, CC_SPUN_);
         break;
     case LISTENING: cc_event_cancel(event); break;
     case SLEPT: {
         uint32_t woken_at = cc_load_relaxed(&event->woken_at); /* relaxed: a guess */
-        learn_(await, await->lost_cpu ? CC_SLEPT_LONG_ : cc_snooze_slept_(planned, await->since, woken_at));
+        if (!await->relayed)
+            teach_(await, await->lost_cpu ? CC_SLEPT_LONG_ : cc_snooze_slept_(planned, await->since, woken_at));
         break;
     }
-    case EXPIRED: learn_(await, CC_SLEPT_LONG_); break;
+    case EXPIRED: teach_(await, CC_SLEPT_LONG_); break;
     default: break;
     }
     count_await_(await);

@@ -30,8 +30,8 @@ CC_API void cc_os_yield_(void);
 /* Nanoseconds on the monotonic clock. */
 uint64_t cc_os_now_(void);
 
-/* Nanoseconds of CPU time that all threads of this process have used together; 0 where the system does not tell. */
-uint64_t cc_os_cpu_time_(void);
+/* The number of the CPU that this thread runs on; 0 where the system does not tell. */
+uint32_t cc_os_cpu_(void);
 
 /* The asymmetric fence: after cc_os_membarrier_register_() returned true once, cc_os_membarrier_() makes every running
  * thread of this process pass a full fence before it returns. Both return false where the system has no such thing or

@@ -222,6 +222,7 @@ static uint32_t affinity_cpus_(void)
 #define CC_OS_HAS_SB_() (getauxval(AT_HWCAP) >> 29 & 1)
 #endif
 #define CC_OS_CPUS_()                affinity_cpus_()
+#define CC_OS_CPU_()                 sched_getcpu()
 #define CC_OS_QUOTA_()               cgroup_cpus_("/proc/self/cgroup", "/sys/fs/cgroup")
 #define CC_OS_MEMBARRIER_REGISTER_() membarrier_(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED)
 #define CC_OS_MEMBARRIER_()          membarrier_(MEMBARRIER_PRIVATE_EXPEDITED)

@@ -11,6 +11,9 @@
 #if !defined(CC_OS_CPUS_) /* how many the threads of this process may run on */
 #define CC_OS_CPUS_() sysconf(_SC_NPROCESSORS_ONLN)
 #endif
+#if !defined(CC_OS_CPU_) /* which one this thread runs on */
+#define CC_OS_CPU_() 0
+#endif
 #if !defined(CC_OS_QUOTA_) /* how many the container pays for */
 #define CC_OS_QUOTA_() UINT32_MAX
 #endif
@@ -39,11 +42,9 @@ uint64_t cc_os_now_(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-uint64_t cc_os_cpu_time_(void)
+uint32_t cc_os_cpu_(void)
 {
-    struct timespec used;
-    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) != 0) return 0;
-    return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
+    return (uint32_t)CC_OS_CPU_();
 }
 
 bool cc_os_membarrier_register_(void)

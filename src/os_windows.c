@@ -60,14 +60,9 @@ uint64_t cc_os_now_(void)
     return ticks / per_second * NS_PER_S + ticks % per_second * NS_PER_S / per_second;
 }
 
-/* The two times are in units of 100 ns. */
-uint64_t cc_os_cpu_time_(void)
+uint32_t cc_os_cpu_(void)
 {
-    FILETIME created, ended, kernel, user;
-    if (!GetProcessTimes(GetCurrentProcess(), &created, &ended, &kernel, &user)) return 0;
-    uint64_t kernel_time = (uint64_t)kernel.dwHighDateTime << 32 | kernel.dwLowDateTime;
-    uint64_t user_time = (uint64_t)user.dwHighDateTime << 32 | user.dwLowDateTime;
-    return (kernel_time + user_time) * 100;
+    return (uint32_t)GetCurrentProcessorNumber();
 }
 
 bool cc_os_membarrier_register_(void)

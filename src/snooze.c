@@ -82,9 +82,10 @@ enum { RAN_NOBODY_NS = 2000, LOST_CPU_NS = 200000 };
 cc_ending_t cc_snooze_yield_(uint64_t *now)
 {
     uint64_t before = *now;
+    uint32_t cpu = cc_snooze_seen_(before);
     cc_os_yield_();
     *now = cc_os_now_();
-    if (cc_snooze_lost_cpu_(*now - before, 0, *now)) return CC_SLEPT_LONG_;
+    if (cc_snooze_lost_cpu_(cpu, before, 0, *now)) return CC_SLEPT_LONG_;
     return *now - before < RAN_NOBODY_NS ? CC_YIELDED_ : CC_GAVE_WAY_;
 }
 
@@ -98,14 +99,12 @@ cc_ending_t cc_snooze_yield_(uint64_t *now)
  *   n          longer ago      the trial is over                                     who sees it -> the first row
  *
  * A process with more threads than CPUs takes its CPUs away from itself, and that is no reason to sleep: the one who
- * has the CPU gets on with the work. So a loss counts only if this process had less than OWN_SHARE of its CPUs since
- * the last one.
+ * has the CPU gets on with the work. So a loss does not count if another of our threads was on that CPU meanwhile.
  *
  * Words of their own, because nothing depends on their order: a thread that reads one old and one new sleeps or spins
  * once when it should not have. */
-enum { TICK_SHIFT = 20, BUSY_FIRST = 64, BUSY_MOST = 1024, OWN_SHARE = 85 /* percent */, TOO_LONG_AGO = 16 };
+enum { TICK_SHIFT = 20, BUSY_FIRST = 64, BUSY_MOST = 1024 };
 static uint32_t busy_for_, busy_until_;
-static uint32_t lost_at_, cpu_used_; /* the time, and this process's CPU time, at the last loss */
 
 static uint32_t tick_(uint64_t now)
 {
@@ -118,27 +117,35 @@ static int32_t since_(uint32_t then, uint32_t now)
     return (int32_t)(now - then);
 }
 
-/* Whether this process itself had nearly all of its CPUs since the last loss; also if that was too long ago to tell. */
-static bool is_own_doing_(uint32_t tick)
+/* When one of our threads was last seen on each CPU, in units of 2^14 ns: they come by here when they wait or wake.
+ * CPUs that are 64 apart share a word, which at worst takes a neighbour's doing for ours. */
+enum { SEEN_SHIFT = 14, SEEN_CPUS = 64 };
+static uint32_t seen_at_[SEEN_CPUS];
+
+uint32_t cc_snooze_seen_(uint64_t now)
 {
-    uint32_t used = tick_(cc_os_cpu_time_());
-    uint32_t since = tick - cc_load_relaxed(&lost_at_);
-    uint64_t in_all = (uint64_t)since * cc_load_relaxed(&cc_costs()->cpus);
-    uint64_t own = used - cc_load_relaxed(&cpu_used_); /* relaxed, all: guesses, see above */
-    cc_store_relaxed(&lost_at_, tick);
-    cc_store_relaxed(&cpu_used_, used);
-    return since > TOO_LONG_AGO || own * 100 >= in_all * OWN_SHARE;
+    uint32_t cpu = cc_os_cpu_() % SEEN_CPUS;
+    uint32_t at = (uint32_t)(now >> SEEN_SHIFT);
+    if (cc_load_relaxed(&seen_at_[cpu]) != at) cc_store_relaxed(&seen_at_[cpu], at); /* relaxed, both: a guess */
+    return cpu;
 }
 
-bool cc_snooze_lost_cpu_(uint64_t ns, uint64_t expected, uint64_t now)
+static bool is_own_doing_(uint32_t cpu, uint64_t began)
 {
-    if (CC_LIKELY_(ns < expected + LOST_CPU_NS)) return false;
+    uint32_t seen_at = cc_load_relaxed(&seen_at_[cpu]); /* relaxed: a guess */
+    return since_((uint32_t)(began >> SEEN_SHIFT), seen_at) > 0;
+}
+
+bool cc_snooze_lost_cpu_(uint32_t cpu, uint64_t began, uint64_t expected, uint64_t now)
+{
+    if (CC_LIKELY_(now - began < expected + LOST_CPU_NS)) return false;
+    if (is_own_doing_(cpu, began)) return false;
     uint32_t tick = tick_(now);
-    if (is_own_doing_(tick)) return false;
     uint32_t length = cc_load_relaxed(&busy_for_); /* relaxed, all: guesses, see above */
     int32_t since = since_(cc_load_relaxed(&busy_until_), tick);
+    bool on_trial = length != 0 && since >= 0 && since < (int32_t)length;
     if (length != 0 && since < 0) return true; /* busy already: other threads were hit by the same neighbour */
-    if (length != 0 && since < (int32_t)length)
+    if (on_trial)
         length = length < BUSY_MOST ? length * 2 : BUSY_MOST;
     else
         length = length == 0 && since >= 0 && since < BUSY_FIRST ? BUSY_FIRST : 0;

@@ -48,9 +48,13 @@ cc_ending_t cc_snooze_slept_(cc_snooze_t planned, uint32_t asleep_at, uint32_t w
  * it. */
 cc_ending_t cc_snooze_yield_(uint64_t *now);
 
-/* Whether a thread that should have been away for `expected` ns, and was for `ns`, had lost its CPU to another program;
- * notes it. */
-bool cc_snooze_lost_cpu_(uint64_t ns, uint64_t expected, uint64_t now);
+/* A thread of ours is here, on some CPU, at this time; returns which. Whoever waits or wakes says so, so that a thread
+ * that loses its CPU knows whether it lost it to one of ours. */
+uint32_t cc_snooze_seen_(uint64_t now);
+
+/* Whether a thread that should have been away from this CPU for `expected` ns since `began` had lost it to another
+ * program; notes it. */
+bool cc_snooze_lost_cpu_(uint32_t cpu, uint64_t began, uint64_t expected, uint64_t now);
 
 /* What the whole process goes by at the moment. Reads the clock only where somebody lost its CPU lately. */
 typedef enum {

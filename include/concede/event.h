@@ -53,6 +53,8 @@ CC_BEGIN_DECLS
  *                                                                   that found nobody
  *               30   LOOKOUT: a thread spins on behalf of those     set: a thread that spins, while others listen;
  *                    that listen (relayed events only)              cleared: the same, as it ends its wait or listens
+ *               31   AWAY: the lookout got something and may be     set: the lookout, instead of LOOKOUT; cleared: the
+ *                    right back                                     next one, or a notifier that waited in vain
  * woken_at   0..31   cc_now_ns() of the last notify that woke       a notifier that claimed
  * sleeps     0..31   before FENCED: how often somebody slept;       whoever slept
  *                    after: how many more may find nobody           whoever slept; a notifier that found nobody
@@ -83,6 +85,7 @@ typedef struct cc_event {
 #define CC_EVENT_CLAIM_     UINT32_C(0x00010000)
 #define CC_EVENT_CLAIMS_    UINT32_C(0x3fff0000)
 #define CC_EVENT_LOOKOUT_   UINT32_C(0x40000000)
+#define CC_EVENT_AWAY_      UINT32_C(0x80000000)
 
 CC_STATIC_ASSERT_(sizeof(cc_event_t) == 24, "six words");
 
@@ -180,6 +183,7 @@ typedef struct cc_event_await {
     uint32_t spin_limit;     /* pauses that are worth spending */
     uint32_t since;          /* lower half of the clock: when it began to sleep */
     uint32_t key;            /* of its listen */
+    uint32_t cpu;            /* that its last round of pauses began on */
     uint64_t round_began;    /* when its last round of pauses began; 0: not known */
     uint64_t slept_ns;       /* in all its sleeps */
 } cc_event_await_t;
@@ -189,8 +193,10 @@ CC_API CC_COLD_ void cc_event_await_end_slow_(cc_event_await_t *await);
 
 CC_INLINE_ cc_event_await_t cc_event_await_begin_(cc_event_t *event, uint64_t deadline)
 {
-    cc_event_await_t await = { event, deadline, 0, 0, 0, false, false, false, false, false, false, false,
-                               false, false,    0, 0, 0, 0,     0,     0,     0,     0,     0,     0 };
+    cc_event_await_t await;
+    __builtin_memset(&await, 0, sizeof await);
+    await.event = event;
+    await.deadline = deadline;
     return await;
 }
 

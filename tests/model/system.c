@@ -130,7 +130,7 @@ uint64_t cc_os_now_(void)
     return now_of(&run.threads[run.self]);
 }
 
-uint64_t cc_os_cpu_time_(void)
+uint32_t cc_os_cpu_(void)
 {
     return 0;
 }

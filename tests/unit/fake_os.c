@@ -85,9 +85,9 @@ uint64_t cc_os_now_(void)
     return fake.now_ns;
 }
 
-uint64_t cc_os_cpu_time_(void)
+uint32_t cc_os_cpu_(void)
 {
-    return fake.cpu_time_ns;
+    return fake.cpu;
 }
 
 bool cc_os_membarrier_register_(void)

@@ -1,9 +1,10 @@
-/* One thread, interrupted at every step: for each operation and each thing that another thread may do meanwhile, the test
- * runs the operation once for each of its atomic accesses and system calls, and lets the other act right before that one.
- * So no order of the two is missed in which the other is not interrupted itself (for the rest there is tests/model).
+/* One thread, interrupted at every step: for each operation and each thing that another thread may do meanwhile, the
+ * test runs the operation once for each of its atomic accesses and system calls, and lets the other act right before
+ * that one. So no order of the two is missed in which the other is not interrupted itself (for the rest there is
+ * tests/model).
  *
- * The sources are included, so that their atomics can be counted, and so that they can be broken on purpose: each mutant
- * below must be noticed by the same tests. */
+ * The sources are included, so that their atomics can be counted, and so that they can be broken on purpose: each
+ * mutant below must be noticed by the same tests. */
 #include "harness.h"
 #include "fake_os.h"
 

@@ -1,0 +1,171 @@
+/* snooze.c on a fake system and a virtual clock: what the policy learns, and when it takes the CPUs for busy.
+ * src/snooze.c is included, so that each test can start with nothing learned. */
+#include "harness.h"
+#include "fake_os.h"
+#include <concede/costs.h>
+#include "../../src/snooze.c"
+
+enum { LIMIT = 1000, MS = 1000000, SLICE = 3 * MS };
+
+static void set_up(void)
+{
+    cc_costs_t costs = { 40000, 1000, 30000, 2 };
+    fake_start();
+    cc_costs_set(&costs);
+    fake.now_ns = UINT64_C(1000) * MS;
+    busy_for_ = busy_until_ = 0;
+    for (int i = 0; i < SEEN_CPUS; i++) seen_at_[i] = 0;
+}
+
+/* A yield that takes so long; how the wait ends that ends with it. */
+static cc_ending_t yield_for(uint64_t ns)
+{
+    uint64_t now = fake.now_ns;
+    fake.yield_ns = ns;
+    return cc_snooze_yield_(&now);
+}
+
+static void pass(uint64_t ms)
+{
+    fake.now_ns += ms * MS;
+}
+
+TEST(spinning_is_worth_three_quarters_of_a_wake_up)
+{
+    set_up();
+    CHECK_EQ(cc_snooze_spin_limit_ns_(), 22500);
+    CHECK_EQ(cc_snooze_spin_limit_(), 22500 / 40);
+}
+
+TEST(a_quota_bounds_spinning_by_the_time_that_sleeping_takes)
+{
+    set_up();
+    fake.quota = 1;
+    CHECK(cc_snooze_spin_limit_ns_() <= 22500);
+}
+
+TEST(waits_that_pay_grow_and_waits_that_do_not_shrink)
+{
+    cc_snooze_t s = { 0, 0 };
+    for (int i = 0; i < 200; i++) s = cc_snooze_learned_(s, CC_SPUN_, LIMIT);
+    CHECK_EQ(s.pauses, LIMIT);
+    for (int i = 0; i < 20; i++) s = cc_snooze_learned_(s, CC_SLEPT_LONG_, LIMIT);
+    CHECK_EQ(s.pauses + s.yields, 0);
+    for (int i = 0; i < 4; i++) s = cc_snooze_learned_(s, CC_SLEPT_SHORT_, LIMIT);
+    CHECK_EQ(s.pauses, LIMIT);
+    CHECK_EQ(s.yields, MOST_YIELDS);
+    cc_snooze_t shorter = cc_snooze_learned_(s, CC_GAVE_WAY_, LIMIT);
+    CHECK(shorter.pauses < s.pauses);
+    CHECK_EQ(shorter.yields, MOST_YIELDS);
+}
+
+TEST(no_value_overflows)
+{
+    cc_snooze_t most = { UINT32_MAX, UINT32_MAX };
+    for (cc_ending_t e = CC_SPUN_; e <= CC_SLEPT_LONG_; e++) {
+        cc_snooze_t s = cc_snooze_learned_(most, e, UINT32_MAX);
+        CHECK(s.pauses >= UINT32_MAX / 2 && s.yields <= MOST_YIELDS);
+    }
+}
+
+TEST(a_yield_says_whom_it_ran)
+{
+    set_up();
+    CHECK_EQ(yield_for(600), CC_YIELDED_);
+    CHECK_EQ(yield_for(3400), CC_GAVE_WAY_);
+    CHECK_EQ(yield_for(SLICE), CC_SLEPT_LONG_);
+}
+
+TEST(one_long_yield_may_be_chance_two_are_a_neighbour)
+{
+    set_up();
+    CHECK_EQ(yield_for(SLICE), CC_SLEPT_LONG_);
+    CHECK_EQ(cc_snooze_calm_(), CC_CALM_);
+    pass(1000); /* a host that takes the CPU once a second */
+    CHECK_EQ(yield_for(SLICE), CC_SLEPT_LONG_);
+    CHECK_EQ(cc_snooze_calm_(), CC_CALM_);
+    pass(10);
+    CHECK_EQ(yield_for(SLICE), CC_SLEPT_LONG_);
+    CHECK_EQ(cc_snooze_calm_(), CC_BUSY_);
+}
+
+static void make_busy(void)
+{
+    set_up();
+    yield_for(SLICE);
+    yield_for(SLICE);
+    CHECK_EQ(cc_snooze_calm_(), CC_BUSY_);
+}
+
+TEST(when_the_neighbours_are_gone_it_spins_again_and_then_yields_again)
+{
+    make_busy();
+    pass(BUSY_FIRST + BUSY_FIRST / 10);
+    CHECK_EQ(cc_snooze_calm_(), CC_ON_TRIAL_);
+    pass(BUSY_FIRST + BUSY_FIRST / 10);
+    CHECK_EQ(cc_snooze_calm_(), CC_CALM_);
+    CHECK_EQ(busy_for_, 0);
+}
+
+TEST(while_they_stay_it_tries_less_and_less_often_but_every_second)
+{
+    make_busy();
+    uint32_t length = BUSY_FIRST;
+    for (int i = 0; i < 10; i++) {
+        while (cc_snooze_calm_() == CC_BUSY_) pass(1);
+        CHECK_EQ(cc_snooze_calm_(), CC_ON_TRIAL_);
+        fake.now_ns += SLICE;
+        CHECK(cc_snooze_lost_cpu_(0, fake.now_ns - SLICE, 2000, fake.now_ns)); /* while it spun */
+        CHECK_EQ(cc_snooze_calm_(), CC_BUSY_);
+        length = length < BUSY_MOST ? length * 2 : BUSY_MOST;
+        CHECK_EQ(busy_for_, length);
+    }
+    CHECK_EQ(length, BUSY_MOST);
+}
+
+TEST(losses_while_it_is_busy_change_nothing)
+{
+    make_busy();
+    uint32_t until = busy_until_;
+    for (int i = 0; i < 5; i++) yield_for(SLICE); /* other threads, hit by the same neighbour */
+    CHECK_EQ(busy_until_, until);
+    CHECK_EQ(busy_for_, BUSY_FIRST);
+}
+
+/* Another thread of ours waits on this CPU while we are in the yield. */
+static void one_of_ours_runs(void)
+{
+    (void)cc_snooze_seen_(fake.now_ns);
+}
+
+TEST(a_cpu_that_was_lost_to_one_of_our_own_threads_is_not_busy)
+{
+    set_up();
+    fake.on_yield = one_of_ours_runs;
+    for (int i = 0; i < 10; i++) CHECK_EQ(yield_for(SLICE), CC_GAVE_WAY_);
+    CHECK_EQ(cc_snooze_calm_(), CC_CALM_);
+}
+
+static void one_of_ours_runs_elsewhere(void)
+{
+    fake.cpu = 1;
+    (void)cc_snooze_seen_(fake.now_ns);
+    fake.cpu = 0;
+}
+
+TEST(what_runs_on_another_cpu_does_not_matter)
+{
+    set_up();
+    fake.on_yield = one_of_ours_runs_elsewhere;
+    for (int i = 0; i < 2; i++) CHECK_EQ(yield_for(SLICE), CC_SLEPT_LONG_);
+    CHECK_EQ(cc_snooze_calm_(), CC_BUSY_);
+}
+
+TEST(a_quiet_machine_stays_calm_and_does_not_read_the_clock_for_it)
+{
+    set_up();
+    for (int i = 0; i < 1000; i++) yield_for(600);
+    unsigned reads = fake.clock_reads;
+    CHECK_EQ(cc_snooze_calm_(), CC_CALM_);
+    CHECK_EQ(fake.clock_reads, reads);
+}

@@ -1,8 +1,8 @@
-/* condition: a bounded buffer under a lock. A thread that finds it full, or empty, gives the lock up, sleeps until it is
- * told, and has the lock again when it looks.
+/* condition: a bounded buffer under a lock. A thread that finds it full, or empty, gives the lock up, waits until that
+ * has changed, and has the lock again when it looks.
  *
- * Any plain state can be waited for in this way, because it is only looked at under the lock: here two numbers that
- * belong together. For messages alone a channel is faster. */
+ * Any plain state can be waited for in this way, because it is only looked at under the lock. For messages alone a
+ * channel is faster. */
 #include <concede/lock.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -65,8 +65,10 @@ class Page:
                 header = line.split()[1]
             elif section == "SYNOPSIS" and line.startswith(".Ft "):
                 returns = one_space(line[4:])
-            elif section == "SYNOPSIS" and line.startswith(".Fn "):
-                name, *arguments = shlex.split(line[4:])
+            elif section == "SYNOPSIS" and line.startswith((".Fo ", ".Fa ")):  # .Fn over several lines
+                spread = (spread if line.startswith(".Fa") else "") + line[3:]
+            elif section == "SYNOPSIS" and line.startswith((".Fn ", ".Fc")):
+                name, *arguments = shlex.split(spread if line == ".Fc" else line[4:])
                 self.functions[name] = (header, returns, [one_space(a) for a in arguments])
             if line.startswith("."):
                 self.references += re.findall(r"\bXr (\S+) ([1-9])", line)

@@ -830,7 +830,9 @@ static void receive_once_and_then_close(void)
 
 static void receive_once(void)
 {
-    if (fake.waits == 1) other_receives();
+    if (fake.waits > 1) return;
+    fake.now_ns += 40;
+    other_receives();
 }
 
 TEST(send_all_says_how_many_went_in_before_the_end)

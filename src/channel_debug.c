@@ -1,7 +1,8 @@
 /* channel_debug.c: what code that was compiled with CC_DEBUG asks about each channel that it uses.
  *
- * It aborts only where it is sure. A second sender, or receiver, is one that comes while another is inside a call: whoever
- * sends in turns leaves before the next one enters, and what orders the two shows the next one that it has left. */
+ * It aborts only where it is sure. A second sender, or receiver, is one that comes while another is inside a call:
+ * whoever sends in turns leaves before the next one enters, and what orders the two shows the next one that it has
+ * left. */
 #include <concede/channel.h>
 
 #include "debug.h"

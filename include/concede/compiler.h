@@ -9,8 +9,8 @@
  *   CC_COMPILER_BARRIER_()   keeps the compiler, and only the compiler, from moving memory accesses across it
  *   CC_API                   exported from the shared library
  *   CC_WEAK_                 a reference that may lead nowhere: its address is NULL then
- *   CC_TSAN_                 1 in code for ThreadSanitizer, else 0; tsan.h. A build that compiles the library itself for it,
- *                            which then needs no annotations, defines it as 0 */
+ *   CC_TSAN_                 1 in code for ThreadSanitizer, else 0; tsan.h. A build that compiles the library itself
+ *                            for it, which then needs no annotations, defines it as 0 */
 #ifndef CONCEDE_COMPILER_H
 #define CONCEDE_COMPILER_H
 

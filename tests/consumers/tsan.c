@@ -28,7 +28,7 @@ static void run(void *(*function)(void *), int threads, void *argument)
     for (int i = 0; i < threads; i++) REQUIRE(pthread_join(thread[i], NULL) == 0);
 }
 
-/* ---- lock: every way of taking it, with enough threads that some sleep -------------------------------------------- */
+/* ---- lock: every way of taking it, with enough threads that some sleep ------------------------------------------ */
 
 static cc_lock_t lock = CC_LOCK_INIT;
 
@@ -67,7 +67,7 @@ static void part_lock(void)
     REQUIRE(plain == THREADS * (ROUNDS + 1));
 }
 
-/* ---- parker and event: who waits sees what was written before the wake-up ------------------------------------------- */
+/* ---- parker and event: who waits sees what was written before the wake-up --------------------------------------- */
 
 static cc_parker_t parker = CC_PARKER_INIT;
 
@@ -113,7 +113,7 @@ static void part_event(void)
     REQUIRE(pthread_join(thread, NULL) == 0);
 }
 
-/* ---- channel: pointers to plain memory, which the receiver frees; and, with SPSC, in place ------------------------- */
+/* ---- channel: pointers to plain memory, which the receiver frees; and, with SPSC, in place ----------------------- */
 
 static cc_channel_t *channel;
 typedef struct {

@@ -5,79 +5,54 @@
 #include "costs.h"
 #include "counters.h"
 #include "os.h"
+#include "snooze.h"
 
 /* The word:
  *   bit 0       HELD      somebody has it
  *   bit 1       PARKED    somebody may sleep: the release wakes one
  *   bits 3..7   OWED      how many waiters are owed the lock: until it is 0, only one who has slept may take it
- *   bits 8..31  RELEASES  how often it was released, modulo 2^24: tells a waiter whether it still waits for the same section
+ *   bits 8..31  RELEASES  how often it was released, modulo 2^24: tells a waiter whether the same section goes on
  *
  *   row         from           to                       by
- *   take        free           HELD                     anybody. PARKED goes: the release that left it wakes one, and from
- *                                                       here on it is the woken one who remembers that others may sleep
+ *   take        free           HELD                     anybody. PARKED goes: the release that left it wakes one, and
+ *                                                       from here on the woken one remembers that others may sleep
  *   take back   free           HELD PARKED              one who has slept: others may still
  *   inherit     handed over    HELD PARKED, OWED - 1    one who has slept; OWED stays if it was not owed
- *   release     HELD           the same but HELD,       the holder, which then wakes one if PARKED. The lock is free then or,
- *                              RELEASES + 1             where OWED is not 0, handed over
+ *   release     HELD           the same but HELD,       the holder, which then wakes one if PARKED. The lock is free
+ *                              RELEASES + 1             then or, where OWED is not 0, handed over
  *   park        HELD           the same and PARKED      one who goes to sleep
  *   claim       HELD           OWED + 1                 one who has waited too long, unless OWED is full
- *   give up     HELD           PARKED, OWED - 1         one who has slept and whose time is over; OWED stays if it was not owed
+ *   give up     HELD           PARKED, OWED - 1         one who has slept and is late; OWED stays if it was not owed
  *
  * So releasing is one addition, and it hands over while somebody is owed the lock: a newcomer finds it neither free nor
  * held, and waits. That is never left behind, because whoever is owed the lock takes it before it may give up waiting.
  *
- * No wake-up is lost: going to sleep and releasing are both read-modify-writes of the one word, so either the release sees
- * PARKED, or the sleeper's compare-and-swap fails; and the kernel compares the word again as it puts the sleeper to sleep.
- * Whoever was woken, or may have been, leaves PARKED behind in every way it can go: with the lock, back to sleep, or away. */
+ * No wake-up is lost: going to sleep and releasing are both read-modify-writes of the one word, so either the release
+ * sees PARKED, or the sleeper's compare-and-swap fails; and the kernel compares the word again as it puts the sleeper
+ * to sleep. Whoever was woken, or may have been, leaves PARKED behind in every way it can go: with the lock, back to
+ * sleep, or away. */
 enum { HELD = CC_LOCK_HELD_, PARKED = 1 << 1, OWED = 1 << 3, ALL_OWED = 31 * OWED, RELEASES = CC_LOCK_RELEASES_ };
 
 /* Times, because pauses differ by ten between CPUs. Chosen on 2 CPUs of AMD Zen 4 under KVM with `concede bench lock`:
  *   SPIN         all spinning of one wait, before it sleeps: what a wake-up costs both sides
- *   BACKOFF_MIN  the range of the random interval after a lost race. It starts long: a look takes the line from the holder for
- *   BACKOFF_MAX  some 200 ns, and between two looks whoever takes and releases the lock over and over gets on at full speed
+ *   BACKOFF_MIN  the range of the random interval after a lost race. It starts long: a look takes the line from the
+ *   BACKOFF_MAX  holder for some 200 ns, and between two looks whoever has the lock gets on at full speed
  *   YIELD_AFTER  a section that lasts longer may be one whose holder has lost its CPU, perhaps to us
- *   OWED         from the first sleep to being owed the lock
- *   LONG_YIELD   a yield that lasts longer has run another program, which sleeping would not have waited for */
+ *   OWED         from the first sleep to being owed the lock */
 #if !defined(CC_LOCK_SPIN_NS)
 #define CC_LOCK_SPIN_NS 20000
 #endif
 #if !defined(CC_LOCK_OWED_NS)
 #define CC_LOCK_OWED_NS 1000000
 #endif
-enum { BACKOFF_MIN_NS = 1000, BACKOFF_MAX_NS = 8000, YIELD_AFTER_NS = 4000, LONG_YIELD_NS = 1000000 };
+enum { BACKOFF_MIN_NS = 1000, BACKOFF_MAX_NS = 8000, YIELD_AFTER_NS = 4000 };
 
-/* ---- Yields: whether they pay at the moment, for the whole process ---------------------------------------------- */
-
-/* After LONG_IN_A_ROW long ones nobody yields for NO_YIELDS_MS. Times here are in units of 2^20 ns, about a millisecond. */
-enum { LONG_IN_A_ROW = 2, NO_YIELDS_MS = 64 };
-static uint32_t long_yields_;
-static uint32_t no_yields_until_;
-
-static uint32_t milliseconds_(uint64_t ns)
-{
-    return (uint32_t)(ns >> 20);
-}
-
-/* relaxed, here and below: estimates, which steer and do not decide */
-static bool yields_pay_(uint64_t now)
-{
-    if (cc_load_relaxed(&long_yields_) < LONG_IN_A_ROW) return true;
-    return (int32_t)(milliseconds_(now) - cc_load_relaxed(&no_yields_until_)) >= 0;
-}
-
-/* Lets another thread run, which may be the holder, unless that would take long; returns whether it did. */
+/* Lets another thread run, which may be the holder, where yields pay at the moment; returns whether it did. */
 static bool yield_(void)
 {
-    uint64_t before = cc_os_now_();
-    if (!yields_pay_(before)) return false;
-    cc_os_yield_();
-    uint64_t after = cc_os_now_();
-    if (after - before < LONG_YIELD_NS) {
-        cc_store_relaxed(&long_yields_, 0);
-    } else {
-        cc_store_relaxed(&no_yields_until_, milliseconds_(after) + NO_YIELDS_MS);
-        cc_store_relaxed(&long_yields_, cc_load_relaxed(&long_yields_) + 1);
-    }
+    if (cc_snooze_calm_() != CC_CALM_) return false;
+    uint64_t now = cc_os_now_();
+    (void)cc_snooze_yield_(&now);
     return true;
 }
 
@@ -127,15 +102,16 @@ static uint32_t pauses_in_(const waiter_t *w, uint64_t ns)
     return w->never_calls && !cc_costs_are_known_() ? (uint32_t)(ns / 40) : cc_backoff_pauses_(ns);
 }
 
-/* Waits awake for about `spin_ns`; returns whether it took the lock. Two ways of waiting, and the count of releases says which:
+/* Waits awake for about `spin_ns`; returns whether it took the lock. Two ways of waiting, and the count of releases
+ * says which:
  *
- *   One section goes on: nobody touches the line, so looking costs nothing, and we look after every pause. The same if one
- *   section ended and another began between two looks: that was one lost race.
- *   Several ended between two looks, or our swap failed: others take the lock faster than we can look, and each look holds
- *   them up. We back off for a random interval, whose range doubles each time.
+ *   One section goes on: nobody touches the line, so looking costs nothing, and we look after every pause. The same if
+ *   one section ended and another began between two looks: that was one lost race.
+ *   Several ended between two looks, or our swap failed: others take the lock faster than we can look, and each look
+ *   holds them up. We back off for a random interval, whose range doubles each time.
  *
- * From the second interval on, and in a section that lasts long, it may be that the holder waits for a CPU, perhaps for this
- * one: a yield lets it run. But that may last for milliseconds, so not with a deadline. */
+ * From the second interval on, and in a section that lasts long, it may be that the holder waits for a CPU, perhaps for
+ * this one: a yield lets it run. But that may last for milliseconds, so not with a deadline. */
 static bool spin_(waiter_t *w)
 {
     uint32_t last = look_(w);
@@ -173,8 +149,9 @@ static bool spin_(waiter_t *w)
     }
 }
 
-/* Sleeps while the word is as `seen`, which has PARKED in it; returns whether it was woken. If the word had changed it has not
- * slept, no wake-up can have been meant for it, and it is a newcomer still: what is handed over is not for it. */
+/* Sleeps while the word is as `seen`, which has PARKED in it; returns whether it was woken. If the word had changed it
+ * has not slept, no wake-up can have been meant for it, and it is a newcomer still: what is handed over is not for it.
+ */
 static bool sleep_(waiter_t *w, uint32_t seen)
 {
     uint64_t before = cc_os_now_();
@@ -195,8 +172,9 @@ static bool should_claim_(const waiter_t *w, uint32_t seen)
            cc_os_now_() - w->first_slept_at >= CC_LOCK_OWED_NS;
 }
 
-/* Sleeps, and spins again when woken, because whoever runs may have taken the lock first; returns whether it took the lock
- * before its deadline. Each branch is a row of the table; where its swap fails the word has moved, and we look again. */
+/* Sleeps, and spins again when woken, because whoever runs may have taken the lock first; returns whether it took the
+ * lock before its deadline. Each branch is a row of the table; where its swap fails the word has moved, and we look
+ * again. */
 static bool sleep_for_it_(waiter_t *w)
 {
     for (;;) {

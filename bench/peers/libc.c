@@ -146,8 +146,8 @@ static void condvar_queue_close(condvar_queue *q)
     free(q->slots);
 }
 
-/* Signals under the mutex: after it, the queue carries an eighth with one sender and four receivers and a third with four
- * and four, and 1.17 times as much one to one (`concede bench channel.map` of both, 2 CPUs). */
+/* Signals under the mutex: after it, the queue carries an eighth with one sender and four receivers and a third with
+ * four and four, and 1.17 times as much one to one (`concede bench channel.map` of both, 2 CPUs). */
 static inline void condvar_queue_send(condvar_queue *q, const void *message, size_t size)
 {
     pthread_mutex_lock(&q->mutex);

@@ -175,8 +175,8 @@ class event
     cc_event_t event_;
 };
 
-/* A condition that a concede::mutex protects, in the shape of std::condition_variable. Each wait takes a lock that holds
- * the mutex, as std::unique_lock<concede::mutex>; a predicate is looked at with the mutex held. */
+/* A condition that a concede::mutex protects, in the shape of std::condition_variable. Each wait takes a lock that
+ * holds the mutex, as std::unique_lock<concede::mutex>; a predicate is looked at with the mutex held. */
 class condition
 {
   public:

@@ -7,16 +7,17 @@
  *     cc_lock_release(&lock);
  *
  * A free lock is taken with one compare-and-swap and given up with one addition. A thread that finds it held waits by
- * reading. As long as one section goes on, it looks after every pause, because that costs the holder nothing. When others take
- * the lock faster than it can look, each look holds them up: so it backs off at random intervals whose range doubles each
- * time it loses. It lets others run in between, unless other programs keep the CPUs busy; and when all that has cost as much
- * as sleeping would, it sleeps. Releasing makes no system call unless somebody sleeps. On one usable CPU nobody spins.
+ * reading. As long as one section goes on, it looks after every pause, because that costs the holder nothing. When
+ * others take the lock faster than it can look, each look holds them up: so it backs off at random intervals whose
+ * range doubles each time it loses. It lets others run in between, unless other programs keep the CPUs busy; and when
+ * all that has cost as much as sleeping would, it sleeps. Releasing makes no system call unless somebody sleeps. On one
+ * usable CPU nobody spins.
  *
- * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with more
- * threads than CPUs. But nobody starves: a thread that has waited for a millisecond after it first slept is owed the lock,
- * and from then on each release hands it over to one that has slept, until it has had its turn. A newcomer cannot take it
- * meanwhile. One that waits in acquire_spin cannot be owed the lock, but after a millisecond it may take what is handed over,
- * as one that has slept.
+ * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with
+ * more threads than CPUs. But nobody starves: a thread that has waited for a millisecond after it first slept is owed
+ * the lock, and from then on each release hands it over to one that has slept, until it has had its turn. A newcomer
+ * cannot take it meanwhile. One that waits in acquire_spin cannot be owed the lock, but after a millisecond it may take
+ * what is handed over, as one that has slept.
  *
  * A condition that the lock protects is waited for with an event:
  *
@@ -32,8 +33,8 @@
  * A lock may be freed by the thread that took it last: release does not touch it after giving it up. The thread that
  * acquired releases. Acquiring twice in one thread, or releasing what is not held, is undefined; built with CC_DEBUG it
  * aborts with a message where it can be known. After fork() the child may use the lock if it was free; one that the
- * thread held which forked may have waiters that the child does not have, and must be set to CC_LOCK_INIT again. Waiting is no
- * cancellation point. */
+ * thread held which forked may have waiters that the child does not have, and must be set to CC_LOCK_INIT again.
+ * Waiting is no cancellation point. */
 #ifndef CONCEDE_LOCK_H
 #define CONCEDE_LOCK_H
 
@@ -109,8 +110,9 @@ CC_INLINE_ bool cc_lock_acquire_timeout(cc_lock_t *lock, uint64_t ns)
     return cc_lock_debug_acquired_(lock, taken);
 }
 
-/* Takes the lock without ever sleeping in the kernel or calling it: for places that may not block. It may spin for long,
- * and forever if the holder cannot run. No time is promised: it cannot be owed the lock, it only has a chance at each release. */
+/* Takes the lock without ever sleeping in the kernel or calling it: for places that may not block. It may spin for
+ * long, and forever if the holder cannot run. No time is promised: it cannot be owed the lock, it only has a chance at
+ * each release. */
 CC_INLINE_ void cc_lock_acquire_spin(cc_lock_t *lock)
 {
     cc_lock_debug_acquire_(lock);

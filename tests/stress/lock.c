@@ -1,7 +1,9 @@
-/* The lock between real threads: one at a time under every mix of calls, nobody left asleep, nothing touched after it. */
+/* The lock between real threads: one at a time under every mix of calls, nobody left asleep, nothing touched after it.
+ */
 #include "stress.h"
 
-/* Plain variables under the lock: any two holders at once break the sums, and ThreadSanitizer sees any missing order. */
+/* Plain variables under the lock: any two holders at once break the sums, and ThreadSanitizer sees any missing order.
+ */
 typedef struct guarded {
     CC_ALIGNED_(CC_CACHE_LINE) cc_lock_t lock;
     uint64_t count, opposite;

@@ -6,6 +6,7 @@
 #undef CC_ARCH_PAUSE_
 #define CC_ARCH_PAUSE_() fake_pause()
 #include "../../src/lock.c"
+#include "../../src/snooze.c"
 
 #define MS UINT64_C(1000000)
 
@@ -18,7 +19,7 @@ static void set_up(uint32_t cpus)
     fake.pause_ps = 40000;
     cc_costs_set(&costs);
     lock.word = 0;
-    long_yields_ = no_yields_until_ = 0;
+    busy_for_ = busy_until_ = 0;
 }
 
 /* Held by another thread, which acts in hooks. */
@@ -198,16 +199,17 @@ static unsigned yields_of_one_wait(void)
 TEST(nobody_yields_for_a_while_after_yields_that_took_milliseconds)
 {
     set_up(2);
+    fake.now_ns += 1000 * MS;
     fake.yield_ns = 1000;
     unsigned quiet = yields_of_one_wait();
-    CHECK(quiet > LONG_IN_A_ROW);
+    CHECK(quiet > 2);
     fake.yield_ns = 4 * MS;
-    CHECK_EQ(yields_of_one_wait(), LONG_IN_A_ROW);
+    CHECK_EQ(yields_of_one_wait(), 2);
     CHECK_EQ(yields_of_one_wait(), 0);
-    fake.now_ns += (NO_YIELDS_MS + 1) << 20;
-    CHECK_EQ(yields_of_one_wait(), 1); /* it tries one, and that was long again */
+    fake.now_ns += (uint64_t)(2 * BUSY_FIRST + 1) << TICK_SHIFT; /* busy, and on trial */
+    CHECK_EQ(yields_of_one_wait(), 2);
     CHECK_EQ(yields_of_one_wait(), 0);
-    fake.now_ns += (NO_YIELDS_MS + 1) << 20;
+    fake.now_ns += (uint64_t)(2 * BUSY_FIRST + 1) << TICK_SHIFT;
     fake.yield_ns = 1000;
     CHECK_EQ(yields_of_one_wait(), quiet); /* the neighbours have gone */
 }

@@ -221,8 +221,11 @@ static uint32_t affinity_cpus_(void)
 /* HWCAP_SB, which older headers do not name; it is set if every CPU has the instruction. */
 #define CC_OS_HAS_SB_() (getauxval(AT_HWCAP) >> 29 & 1)
 #endif
+/* By its name in the object code: sched.h declares it only to those who asked for GNU's extensions before any header. */
+extern int linux_cpu_(void) __asm__("sched_getcpu");
+
 #define CC_OS_CPUS_()                affinity_cpus_()
-#define CC_OS_CPU_()                 sched_getcpu()
+#define CC_OS_CPU_()                 linux_cpu_()
 #define CC_OS_QUOTA_()               cgroup_cpus_("/proc/self/cgroup", "/sys/fs/cgroup")
 #define CC_OS_MEMBARRIER_REGISTER_() membarrier_(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED)
 #define CC_OS_MEMBARRIER_()          membarrier_(MEMBARRIER_PRIVATE_EXPEDITED)

@@ -34,7 +34,8 @@ static void leave_and_notify(stress_thread *t, buffer *b, cc_event_t *event, boo
 
 static void put_some(stress_thread *t, buffer *b)
 {
-    while (cc_now_ns() < b->deadline) {
+    uint64_t mine = 0; /* at least one, however late this thread gets a CPU */
+    while (mine == 0 || cc_now_ns() < b->deadline) {
         cc_lock_acquire(&b->lock);
         if (!AWAIT_SOMEHOW(t, b, &b->not_full, b->inside < ROOM)) {
             cc_lock_release(&b->lock);
@@ -43,6 +44,7 @@ static void put_some(stress_thread *t, buffer *b)
         CHECK(b->inside < ROOM);
         b->inside++;
         b->put++;
+        mine++;
         leave_and_notify(t, b, &b->not_empty, false);
         stress_progress(t);
         if (stress_random(t, 8) == 0) stress_pause(t);

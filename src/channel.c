@@ -108,9 +108,8 @@ size_t cc_channel_len(const cc_channel_t *channel)
 void cc_channel_close_slow_(cc_channel_t *channel)
 {
     uint32_t open = CC_CHANNEL_OPEN_;
-    if (!cc_channel_is_spsc_(channel))
-        (void)cc_fetch_or_acq_rel(&channel->mpmc.tail.position,
-                                  CC_MPMC_CLOSED_);              /* [channel.closed] pairs with the looks */
+    if (!cc_channel_is_spsc_(channel)) /* [channel.closed] pairs with the looks at it */
+        (void)cc_fetch_or_acq_rel(&channel->mpmc.tail.position, CC_MPMC_CLOSED_);
     cc_cas_acq_rel(&channel->closed, &open, CC_CHANNEL_CLOSED_); /* [channel.closed] pairs with the looks at it */
     cc_channel_notify_(&channel->not_full, CC_NOTIFY_ALL_);      /* [channel.sleep] the close before, the event after */
     cc_channel_notify_(&channel->not_empty, CC_NOTIFY_ALL_);     /* [channel.sleep] the close before, the event after */

@@ -254,6 +254,14 @@ static void event_fenced_setup(void)
     sleeps_until_fenced = 1;
 }
 
+/* Sleepers trust the notifiers already. */
+static void event_trusted_setup(void)
+{
+    event_setup();
+    event.waiters = CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_;
+    event.sleeps = 2;
+}
+
 static void event_spins_setup(void)
 {
     event_setup_on(2);
@@ -1066,6 +1074,8 @@ static const model_client_t clients[] = {
     BOTH("event_cancel", .setup = event_setup, .threads = { event_canceller, event_taker, event_giver },
          .finish = event_nothing_left, BOUND(2)),
 
+    MEMBARRIER("event_trusted", .setup = event_trusted_setup, .threads = { event_relaxed_waiter, event_relaxed_setter },
+               ALL_ORDERS),
     MEMBARRIER("event_fenced_changing_condition", .setup = event_fenced_setup,
                .threads = { event_changing_waiter, event_changing_setter }, .finish = event_nobody_listens, ALL_ORDERS),
     MEMBARRIER("event_fenced_taker_of_two", .setup = event_fenced_setup,

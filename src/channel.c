@@ -3,18 +3,18 @@
 
 #include <concede/backoff.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "os.h"
-
 /* ---- Making and unmaking ---------------------------------------------------------------------------------------- */
 
-/* Positions in steps of 2 must tell a full lap from an empty one, also after wrapping: at most a quarter of their
- * range. */
+/* Positions go in steps of 2 and wrap around. Their differences must tell a full channel from an empty one even then,
+ * so the capacity is at most a quarter of their range. */
 #define CAPACITY_MAX ((size_t)1 << (8 * sizeof(cc_index_) - 2))
 
-/* Checks the options; the capacity as a power of two, and the bytes that the channel takes. */
+/* Checks the options: 0 or EINVAL. With 0 it tells the capacity, rounded up to a power of two, and the bytes that the
+ * channel takes. */
 static int check_(const cc_channel_options_t *options, size_t *capacity, size_t *bytes)
 {
     if (!options || options->capacity == 0 || options->message_size == 0) return EINVAL;
@@ -65,7 +65,9 @@ int cc_channel_create(cc_channel_t **channel, const cc_channel_options_t *option
     int error = check_(options, &capacity, &bytes);
     if (error == 0 && !channel) error = EINVAL;
     if (error != 0) return error;
-    int saved = errno; /* which malloc sets when it fails; clang thinks that it does not, and would store nothing */
+    /* A malloc that fails sets errno. clang takes it for a function that does not, and would leave out the store that
+     * restores errno, so a barrier stands between the two. */
+    int saved = errno;
     unsigned char *allocation = (unsigned char *)malloc(bytes + CC_CACHE_LINE - 1);
     CC_COMPILER_BARRIER_();
     errno = saved;
@@ -90,15 +92,17 @@ size_t cc_channel_capacity(const cc_channel_t *channel)
 size_t cc_channel_len(const cc_channel_t *channel)
 {
     bool spsc = cc_channel_is_spsc_(channel);
-    /* relaxed, all: the answer of a moment, old before it is returned */
+    /* relaxed, all: the answer may be old before it is returned */
     cc_index_ head = cc_load_relaxed(spsc ? &channel->spsc.head : &channel->mpmc.head.position);
     cc_index_ tail = cc_load_relaxed(spsc ? &channel->spsc.tail : &channel->mpmc.tail.position);
     if (cc_load_relaxed(&channel->closed) == CC_CHANNEL_DRAINED_)
-        return 0; /* a message that does not count may be left */
+        return 0; /* a message may be left that the sender was told does not count */
     size_t length = (size_t)((cc_index_)(tail - head) >> 1);
     size_t capacity = channel->mask + 1;
     if (length <= capacity) return length;
-    return length <= 2 * CAPACITY_MAX - capacity ? capacity : 0; /* the one moved on while the other was read */
+    /* One position moved on between the two reads. Lengths wrap around at 2 * CAPACITY_MAX, so one that is just below
+     * that is negative: the head was read later and had got past the tail. Any other is a tail that was read later. */
+    return length <= 2 * CAPACITY_MAX - capacity ? capacity : 0;
 }
 
 /* ---- Closing ---------------------------------------------------------------------------------------------------- */
@@ -108,11 +112,15 @@ size_t cc_channel_len(const cc_channel_t *channel)
 void cc_channel_close_slow_(cc_channel_t *channel)
 {
     uint32_t open = CC_CHANNEL_OPEN_;
-    if (!cc_channel_is_spsc_(channel)) /* [channel.closed] pairs with the looks at it */
+    if (!cc_channel_is_spsc_(channel)) {
+        /* [channel.closed] pairs with the loads of the tail that look for this bit */
         (void)cc_fetch_or_acq_rel(&channel->mpmc.tail.position, CC_MPMC_CLOSED_);
-    cc_cas_acq_rel(&channel->closed, &open, CC_CHANNEL_CLOSED_); /* [channel.closed] pairs with the looks at it */
-    cc_channel_notify_(&channel->not_full, CC_NOTIFY_ALL_);      /* [channel.sleep] the close before, the event after */
-    cc_channel_notify_(&channel->not_empty, CC_NOTIFY_ALL_);     /* [channel.sleep] the close before, the event after */
+    }
+    /* [channel.closed] pairs with the loads of `closed` */
+    cc_cas_acq_rel(&channel->closed, &open, CC_CHANNEL_CLOSED_);
+    /* [channel.sleep] both: the close before, the event after */
+    cc_channel_notify_(&channel->not_full, CC_NOTIFY_ALL_);
+    cc_channel_notify_(&channel->not_empty, CC_NOTIFY_ALL_);
 }
 
 bool cc_channel_is_closed_slow_(const cc_channel_t *channel)
@@ -141,7 +149,8 @@ static bool is_drained_(cc_channel_t *channel)
     return cc_channel_is_spsc_(channel) ? cc_spsc_is_drained_(channel) : cc_mpmc_is_drained_(channel);
 }
 
-/* Sends up to n messages, n > 0, and says how many: 0, EAGAIN, or EPIPE. Only 0 comes with any. */
+/* Sends up to n messages, n > 0, without waiting. 0: `*done` of them were sent, at least one. EAGAIN: none, the channel
+ * is full. EPIPE: none, it is closed. */
 static int try_send_(cc_channel_t *channel, const void *messages, size_t n, size_t *done)
 {
     *done = send_now_(channel, messages, n);
@@ -166,9 +175,10 @@ static int try_recv_(cc_channel_t *channel, void *messages, size_t n, size_t *do
 /* In a stream the faster side catches up with the slower one and then takes every cache line from it half-finished. So
  * a side that has to wait after a run of messages without a wait lets a batch come together, step by step: it goes on
  * to the next step only while more keeps coming. A message that comes alone is held up for the first step's time at
- * most. With a fixed snooze_iters nothing is held up. (Measured with `concede bench channel.stream` on AMD Zen 3: a
- * message takes 3 to 5 ns.) */
-enum { RUN = 8, BATCH = 256 };
+ * most. With a fixed snooze_iters nothing is held up, and neither is anything in a channel of fewer than 8 slots: a
+ * batch is at most a quarter of the slots, and one of a single message is none. (Measured with `concede bench
+ * channel.stream` on AMD Zen 3: a message takes 3 to 5 ns.) */
+enum { RUN = 8, BATCH = 256, GATHER_CAPACITY = 8 };
 static const struct step {
     uint32_t messages, ns;
 } steps[] = { { 4, 100 }, { 16, 200 }, { 64, 400 }, { BATCH, 1000 } };
@@ -181,10 +191,10 @@ static bool has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 static bool is_in_stream_(cc_channel_t *channel, cc_direction_t direction)
 {
     size_t run = cc_channel_is_spsc_(channel) ? cc_spsc_run_(channel, direction) : cc_mpmc_run_(channel, direction);
-    return channel->snooze_iters == CC_SNOOZE_ADAPTIVE && run >= RUN && channel->mask + 1 >= 8;
+    return channel->snooze_iters == CC_SNOOZE_ADAPTIVE && run >= RUN && channel->mask + 1 >= GATHER_CAPACITY;
 }
 
-/* There is something: waits for the rest of a batch. */
+/* Waits for the rest of a batch, of which at least one message, or one free slot, is there. */
 static void gather_(cc_channel_t *channel, cc_direction_t direction)
 {
     size_t quarter = (channel->mask + 1) / 4;
@@ -220,7 +230,7 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
             gather_(channel, direction);
             gathers = false;
         }
-        /* While it spins it only looks, which disturbs the other side least. */
+        /* While this thread spins it only looks, which disturbs the other side least. */
         bool spins = await.pauses > 0;
         if (spins && !has_(channel, direction, 1) && cc_load_relaxed(&channel->closed) == CC_CHANNEL_OPEN_)
             result = EAGAIN;
@@ -285,8 +295,8 @@ size_t cc_channel_recv_many_any_(cc_channel_t *channel, void *messages, size_t n
     return fits_(channel, size) ? recv_now_(channel, messages, n) : 0;
 }
 
-/* Each time that it has to wait is a wait of its own, which snoozes anew: the first one may have slept for long, and
- * then the receiver is in the midst of its work. */
+/* A call may have to wait several times. Each of these waits snoozes anew, however long the one before it slept: by
+ * then the receiver is at work and will soon make room again. */
 int cc_channel_send_all_any_(cc_channel_t *channel, const void *messages, size_t n, size_t size, size_t *sent,
                              uint64_t deadline)
 {

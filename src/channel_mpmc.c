@@ -20,7 +20,8 @@ static size_t ready_(const cc_channel_t *channel, cc_index_ position, cc_directi
     return i;
 }
 
-/* Takes up to n positions in a row: how many, and the first of them. */
+/* Steps 1 and 2 for up to n positions in a row. Returns how many it took and tells the first of them; 0: none is ready,
+ * or the channel is closed to senders. */
 static size_t take_positions_(cc_channel_t *channel, cc_direction_t direction, size_t n, cc_index_ *position)
 {
     cc_mpmc_side_t *side = cc_mpmc_side_(channel, direction);
@@ -34,8 +35,9 @@ static size_t take_positions_(cc_channel_t *channel, cc_direction_t direction, s
             seen = cc_load_relaxed(&side->position); /* relaxed: the same answer twice is the answer */
             if (seen == *position) return 0;
         } else if (cc_cas_relaxed(&side->position, &seen, (cc_index_)(seen + (cc_index_)(2 * ready)))) {
-            return ready;                  /* relaxed: the stamps order the messages */
-        } else if (cc_costs_may_spin_()) { /* else the one that won is done: it had the only CPU */
+            return ready; /* relaxed swap: the stamps order the messages */
+        } else if (cc_costs_may_spin_()) {
+            /* On a single CPU there is nothing to back off from: the thread that won is not running now. */
             if (backoff.max == 0) {
                 cc_backoff_init_ns(&backoff, LOST_MIN_NS, LOST_MAX_NS);
                 rng = cc_backoff_seed_();
@@ -77,8 +79,8 @@ bool cc_mpmc_is_drained_(const cc_channel_t *channel)
 {
     cc_index_ tail = cc_load_acquire(&channel->mpmc.tail.position); /* [channel.closed] pairs with the or in close */
     if (!(tail & CC_MPMC_CLOSED_)) return false;
-    return cc_load_relaxed(&channel->mpmc.head.position) ==
-           (cc_index_)(tail - CC_MPMC_CLOSED_); /* relaxed: only grows */
+    cc_index_ head = cc_load_relaxed(&channel->mpmc.head.position); /* relaxed: it only grows, up to the tail */
+    return head == (cc_index_)(tail - CC_MPMC_CLOSED_);
 }
 
 /* ---- For waiting ------------------------------------------------------------------------------------------------ */
@@ -86,12 +88,12 @@ bool cc_mpmc_is_drained_(const cc_channel_t *channel)
 bool cc_mpmc_has_(const cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
     const cc_mpmc_side_t *side = direction == CC_SENDING_ ? &channel->mpmc.tail : &channel->mpmc.head;
-    cc_index_ seen = cc_load_relaxed(&side->position); /* relaxed, both: a look; who takes it looks again */
+    cc_index_ seen = cc_load_relaxed(&side->position); /* relaxed, both: whoever takes it looks again */
     cc_index_ last = (cc_index_)((seen & (cc_index_)~CC_MPMC_CLOSED_) + (cc_index_)(2 * (n - 1)));
     return cc_load_relaxed(cc_mpmc_stamp_(channel, last, channel->layout)) == cc_mpmc_awaited_(last, direction);
 }
 
-/* The position may move between its reading and the stamp's, so that the answer counts only if it did not. */
+/* Reads the position, then the stamp there. "Nothing" counts only if the position has not moved in between. */
 bool cc_mpmc_has_more_(const cc_channel_t *channel, cc_direction_t direction)
 {
     const cc_mpmc_side_t *side = direction == CC_SENDING_ ? &channel->mpmc.tail : &channel->mpmc.head;

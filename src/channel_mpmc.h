@@ -63,7 +63,7 @@ CC_TEMPLATE_ bool cc_mpmc_take_one_(cc_channel_t *channel, cc_direction_t direct
     return CC_LIKELY_(cc_cas_relaxed(&side->position, &seen, (cc_index_)(seen + 2))); /* relaxed: the stamps order */
 }
 
-CC_TEMPLATE_ bool cc_mpmc_send_one_as_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout)
+CC_TEMPLATE_ bool cc_mpmc_send_one_with_layout_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout)
 {
     cc_index_ position;
     if (!cc_mpmc_take_one_(channel, CC_SENDING_, &position, layout)) return false;
@@ -72,7 +72,7 @@ CC_TEMPLATE_ bool cc_mpmc_send_one_as_(cc_channel_t *channel, const void *messag
     return true;
 }
 
-CC_TEMPLATE_ bool cc_mpmc_recv_one_as_(cc_channel_t *channel, void *message, cc_slot_layout_t layout)
+CC_TEMPLATE_ bool cc_mpmc_recv_one_with_layout_(cc_channel_t *channel, void *message, cc_slot_layout_t layout)
 {
     cc_index_ position;
     if (!cc_mpmc_take_one_(channel, CC_RECEIVING_, &position, layout)) return false;
@@ -85,15 +85,15 @@ CC_TEMPLATE_ bool cc_mpmc_recv_one_as_(cc_channel_t *channel, void *message, cc_
 CC_TEMPLATE_ bool cc_mpmc_send_one_(cc_channel_t *channel, const void *message)
 {
     if (CC_LIKELY_(channel->layout.message_size == 8))
-        return cc_mpmc_send_one_as_(channel, message, cc_slot_layout_(8));
-    return cc_mpmc_send_one_as_(channel, message, channel->layout);
+        return cc_mpmc_send_one_with_layout_(channel, message, cc_slot_layout_(8));
+    return cc_mpmc_send_one_with_layout_(channel, message, channel->layout);
 }
 
 CC_TEMPLATE_ bool cc_mpmc_recv_one_(cc_channel_t *channel, void *message)
 {
     if (CC_LIKELY_(channel->layout.message_size == 8))
-        return cc_mpmc_recv_one_as_(channel, message, cc_slot_layout_(8));
-    return cc_mpmc_recv_one_as_(channel, message, channel->layout);
+        return cc_mpmc_recv_one_with_layout_(channel, message, cc_slot_layout_(8));
+    return cc_mpmc_recv_one_with_layout_(channel, message, channel->layout);
 }
 
 #endif

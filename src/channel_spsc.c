@@ -15,7 +15,7 @@
  *     CLOSED -> DRAINED    by the receiver: it says EPIPE; what the sender stamped and it did not get does not count */
 #include "channel.h"
 
-#include "os.h"
+#include <errno.h>
 
 /* ---- The sender ------------------------------------------------------------------------------------------------- */
 
@@ -27,8 +27,9 @@ size_t cc_spsc_sent_slow_(cc_channel_t *channel, size_t n)
     seen = CC_CHANNEL_CLOSED_;
     /* [spsc.last] pairs with the load in cc_spsc_is_drained_() */
     if (cc_cas_release(&channel->closed, &seen, CC_CHANNEL_ACCEPTED_)) return n;
-    if (cc_load_acquire(&channel->closed) != CC_CHANNEL_DRAINED_)
-        return n; /* [spsc.last] pairs with the receiver's swap */
+    /* [spsc.last] pairs with the receiver's swap */
+    if (cc_load_acquire(&channel->closed) != CC_CHANNEL_DRAINED_) return n;
+    /* The receiver was first: of these messages only those count that it had received by then. */
     cc_index_ first = (cc_index_)(channel->spsc.tail - (cc_index_)(2 * n));
     cc_index_ received = cc_load_relaxed(&channel->spsc.head); /* relaxed: [spsc.last] orders it */
     return (size_t)((cc_index_)(received - first) >> 1);
@@ -39,11 +40,13 @@ int cc_spsc_send_result_(size_t sent)
     return sent ? 0 : EPIPE;
 }
 
-/* The room, for a sender that wants n slots: reads `head` where what it remembers of it leaves too little. */
+/* How many messages fit, for a sender that wants that many slots. It reads `head` only where the value that the sender
+ * remembers leaves too little room. */
 static size_t room_(cc_channel_t *channel, size_t wanted)
 {
     size_t room = cc_spsc_room_(channel);
-    if (room >= wanted || cc_load_relaxed(&channel->closed) != CC_CHANNEL_OPEN_) return room; /* relaxed: as in room */
+    /* relaxed: looked at again after the stamp, as in cc_spsc_room_() */
+    if (room >= wanted || cc_load_relaxed(&channel->closed) != CC_CHANNEL_OPEN_) return room;
     channel->spsc.head_seen = cc_load_acquire(&channel->spsc.head); /* [spsc.head] pairs with cc_spsc_publish_() */
     return cc_spsc_room_(channel);
 }
@@ -85,12 +88,12 @@ bool cc_spsc_is_drained_(cc_channel_t *channel)
     if (cc_spsc_has_message_(channel, channel->layout)) return false;
     seen = CC_CHANNEL_CLOSED_;
     if (cc_cas_release(&channel->closed, &seen, CC_CHANNEL_DRAINED_)) { /* [spsc.last] pairs with the sender's load */
-        /* The sender may still stamp this position. One lap on, that stamp is none that we wait for. */
+        /* The sender may still stamp this position. One lap on, the receiver does not take that for a message. */
         channel->spsc.next = (cc_index_)(channel->spsc.next + 2 * (channel->mask + 1));
         return true;
     }
-    (void)cc_load_acquire(
-        &channel->closed); /* [spsc.last] ACCEPTED: pairs with the sender's swap, so its stamps are there */
+    /* [spsc.last] The sender was first: this pairs with its swap to ACCEPTED, so its stamps are there. */
+    (void)cc_load_acquire(&channel->closed);
     return !cc_spsc_has_message_(channel, channel->layout);
 }
 

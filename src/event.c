@@ -28,13 +28,14 @@ static void learn_(cc_event_t *event, cc_ending_t ending, uint32_t spin_limit)
 
 /* ---- Listening, sleeping, notifying ----------------------------------------------------------------------------- */
 
-/* Adds this thread to those that listen, and takes `leaves` off the word in the same step; the word before. */
+/* Adds this thread to those that listen, and in the same step takes `leaves` off the word: CC_EVENT_LOOKOUT_ if it was
+ * the lookout, else 0. Returns the word as it was before. */
 static uint32_t announce_(cc_event_t *event, uint32_t leaves)
 {
     uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: the swap decides */
     for (;;) {
         if ((seen & CC_EVENT_LISTENING_) + (seen & CC_EVENT_CLAIMS_) / CC_EVENT_CLAIM_ >= CC_EVENT_LISTENING_) {
-            cc_os_yield_(); /* as many as fit the word: wait until there is room */
+            cc_os_yield_(); /* as many listen as the word can count: wait until one of them stops */
             seen = cc_load_relaxed(&event->waiters);
         } else if (cc_cas_weak_acquire(&event->waiters, &seen, seen + 1 - leaves)) { /* [event.trusted] with slept_() */
             return seen;
@@ -156,11 +157,11 @@ bool cc_event_wait_slow_(cc_event_t *event, uint32_t key, uint64_t deadline)
 #define CC_EVENT_AWAY_NS 800
 #endif
 
-/* A relayed event's notifier leaves it to a thread that is on its way: but one that was woken and has not run for twice
- * what a wake-up takes has no CPU, and another is woken beside it. The clock is read by the first notifier that leaves
- * it to another thread, by the second, the fourth, the eighth, and then by each 64th: in a stream that costs nothing.
- */
-static bool is_relayed_(cc_event_t *event, uint32_t seen)
+/* Whether the notifier of a relayed event wakes nobody, because a thread is on its way that will relay. A thread that
+ * was woken and has not run for twice the time that a wake-up takes has no CPU: then another one is woken beside it.
+ * The clock is read by the first notifier that leaves it to another thread, by the second, the fourth, the eighth and
+ * so on, and by each 64th, so that a stream of notifies hardly pays for it. */
+static bool leaves_it_to_another_(cc_event_t *event, uint32_t seen)
 {
     if (!(seen & (CC_EVENT_LOOKOUT_ | CC_EVENT_CLAIMS_))) return false;
     uint32_t left_to_it = cc_load_relaxed(&event->left_to_it) + 1; /* relaxed, both: a guess */
@@ -183,7 +184,7 @@ static void learn_from_gap_(cc_event_t *event, uint32_t now)
 }
 
 /* A lookout that got something goes away with it, and most often it is back at once: to wait for that costs less than
- * to wake another. The word after it. */
+ * to wake another. Returns the word as it is after that. */
 static uint32_t wait_for_lookout_(cc_event_t *event, uint32_t seen)
 {
     for (uint32_t left = cc_backoff_pauses_(CC_EVENT_AWAY_NS); left > 0 && (seen & CC_EVENT_AWAY_); left--) {
@@ -200,14 +201,14 @@ void cc_event_notify_slow_(cc_event_t *event, uint32_t whom)
     unsigned kind = whom & CC_NOTIFY_IN_CHANNEL_ ? CC_COUNT_CHANNEL_ : CC_COUNT_EVENT_;
     whom &= ~(uint32_t)CC_NOTIFY_IN_CHANNEL_;
     uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: the fence orders it, the swaps decide */
-    bool waited = false;
+    bool waited_for_lookout = false;
     for (;;) {
         uint32_t listening = seen & CC_EVENT_LISTENING_;
         uint32_t claimed = whom == CC_NOTIFY_ALL_ ? listening : 1;
         if (listening > 0) {
-            if (whom == CC_NOTIFY_RELAY_ && is_relayed_(event, seen)) return;
-            if (whom == CC_NOTIFY_RELAY_ && (seen & CC_EVENT_AWAY_) && !waited) {
-                waited = true;
+            if (whom == CC_NOTIFY_RELAY_ && leaves_it_to_another_(event, seen)) return;
+            if (whom == CC_NOTIFY_RELAY_ && (seen & CC_EVENT_AWAY_) && !waited_for_lookout) {
+                waited_for_lookout = true;
                 seen = wait_for_lookout_(event, seen);
                 continue;
             }
@@ -244,8 +245,8 @@ void cc_event_notify_slow_(cc_event_t *event, uint32_t whom)
 /* phase        the condition was just looked at, and ...             next
  * START        nothing was done yet                                  SNOOZING, or over: the deadline was past
  * SNOOZING     the pauses of this round are used up                  another round, a yield, LISTENING, or ENDED
- * LISTENING    it was announced before that look                     sleep, then SLEPT or EXPIRED
- * SLEPT        it was woken                                          LISTENING
+ * LISTENING    the thread had announced itself before that look      sleep, then SLEPT or EXPIRED
+ * SLEPT        the thread has slept                                  LISTENING
  * ENDED        the deadline passed while it snoozed                  over
  * EXPIRED      the deadline passed while it slept                    over */
 enum { START, SNOOZING, LISTENING, SLEPT, ENDED, EXPIRED };
@@ -287,10 +288,10 @@ static cc_snooze_t plan_(const cc_event_await_t *await, uint64_t left_ns)
  * somebody else wants this CPU. (A checker has neither threads nor CPUs, and all lookouts are good.) */
 #if defined(CC_MODEL)
 enum { is_good_lookout_ = true };
-#define is_good_lookout_(good) ((void)(good))
+#define note_good_lookout_(good) ((void)(good))
 #else
 static _Thread_local bool is_good_lookout_;
-#define is_good_lookout_(good) (is_good_lookout_ = (good))
+#define note_good_lookout_(good) (is_good_lookout_ = (good))
 #endif
 
 /* Of the threads that wait for a relayed event one spins on behalf of all while others sleep: it becomes the lookout.
@@ -303,7 +304,7 @@ static void look_out_(cc_event_await_t *await)
     if (!(seen & CC_EVENT_LISTENING_)) return;
     if (!(seen & CC_EVENT_LOOKOUT_) && !is_good_lookout_) {
         uint64_t now = cc_os_now_();
-        is_good_lookout_(cc_snooze_yield_(&now) == CC_YIELDED_);
+        note_good_lookout_(cc_snooze_yield_(&now) == CC_YIELDED_);
         seen = cc_load_relaxed(&await->event->waiters); /* relaxed: as above */
     }
     uint32_t lookout = (seen | CC_EVENT_LOOKOUT_) & ~CC_EVENT_AWAY_;
@@ -325,7 +326,8 @@ static void spin_a_round_(cc_event_await_t *await)
     await->pauses_left -= await->pauses;
 }
 
-/* Phase 1, after its first round: whether this thread lost its CPU in the round that is over. */
+/* Phase 1, between two rounds: whether this thread lost its CPU in the round that is over. When the first round began
+ * is not known, so the answer for it is no. */
 static bool lost_cpu_(cc_event_await_t *await, uint64_t now)
 {
     uint64_t began = await->round_began;
@@ -377,8 +379,9 @@ bool cc_event_await_slow_(cc_event_await_t *await)
     }
 
     if (await->phase == SNOOZING) {
+        /* Phase 1, after its last round: yield as often as planned. */
         now = cc_os_now_();
-        await->since = (uint32_t)now;
+        await->asleep_at = (uint32_t)now;
         if (now >= await->deadline) {
             await->phase = ENDED;
             return true;
@@ -387,14 +390,14 @@ bool cc_event_await_slow_(cc_event_await_t *await)
             await->yields_left--;
             await->yielded = true;
             await->ending = cc_snooze_yield_(&now);
-            await->since = (uint32_t)now;
+            await->asleep_at = (uint32_t)now;
             if (await->ending == CC_SLEPT_LONG_) await->yields_left = 0;
             return true;
         }
     }
     /* Phase 2: announce, and let the caller look again. */
     await->key = listen_(event, await->lookout ? CC_EVENT_LOOKOUT_ : 0);
-    if (await->lookout) is_good_lookout_(false);
+    if (await->lookout) note_good_lookout_(false);
     await->lookout = false;
     await->announced = true;
     await->phase = LISTENING;
@@ -408,7 +411,6 @@ static void teach_(const cc_event_await_t *await, cc_ending_t ending)
 
 void cc_event_await_end_slow_(cc_event_await_t *await)
 {
-
     cc_event_t *event = await->event;
     cc_snooze_t planned = { await->pauses_planned, await->yields_planned };
     if (await->lookout) {
@@ -422,15 +424,14 @@ void cc_event_await_end_slow_(cc_event_await_t *await)
             teach_(await, CC_SLEPT_LONG_);
         else if (await->yielded)
             teach_(await, (cc_ending_t)await->ending);
-        else if (await->pauses_planned > 0 &&
-                 await->pauses_planned < await->spin_limit) /* else there is nothing to learn */
-            teach_(await, CC_SPUN_);
+        else if (await->pauses_planned > 0 && await->pauses_planned < await->spin_limit)
+            teach_(await, CC_SPUN_); /* a plan that is at the limit cannot grow, and one without pauses did not spin */
         break;
     case LISTENING: cc_event_cancel(event); break;
     case SLEPT: {
         uint32_t woken_at = cc_load_relaxed(&event->woken_at); /* relaxed: a guess */
         if (!await->relayed)
-            teach_(await, await->lost_cpu ? CC_SLEPT_LONG_ : cc_snooze_slept_(planned, await->since, woken_at));
+            teach_(await, await->lost_cpu ? CC_SLEPT_LONG_ : cc_snooze_slept_(planned, await->asleep_at, woken_at));
         break;
     }
     case EXPIRED: teach_(await, CC_SLEPT_LONG_); break;

@@ -29,7 +29,7 @@ uint32_t cc_snooze_spin_limit_(void)
 #define CC_SNOOZE_START_NS     4000
 #define CC_SNOOZE_START_YIELDS 1
 #endif
-enum { MOST_YIELDS = 4, YIELD_NS = 600 /* with nobody else to run: `concede bench cas.yield` on AMD Zen 3 */ };
+enum { YIELDS_MAX = 4, YIELD_NS = 600 /* with nobody else to run: `concede bench cas.yield` on AMD Zen 3 */ };
 
 cc_snooze_t cc_snooze_start_(void)
 {
@@ -48,11 +48,11 @@ cc_snooze_t cc_snooze_learned_(cc_snooze_t planned, cc_ending_t ending, uint32_t
     case CC_SPUN_: pauses += pauses / 8 + 1; break;
     case CC_YIELDED_:
         pauses += spin_limit / 8;
-        yields = MOST_YIELDS;
+        yields = YIELDS_MAX;
         break;
     case CC_GAVE_WAY_:
         pauses -= pauses / 8;
-        yields = MOST_YIELDS;
+        yields = YIELDS_MAX;
         break;
     case CC_SLEPT_SHORT_:
         pauses = pauses * 4 + spin_limit / 64;
@@ -64,7 +64,7 @@ cc_snooze_t cc_snooze_learned_(cc_snooze_t planned, cc_ending_t ending, uint32_t
         break;
     }
     cc_snooze_t learned = { pauses < spin_limit ? (uint32_t)pauses : spin_limit,
-                            yields < MOST_YIELDS ? yields : MOST_YIELDS };
+                            yields < YIELDS_MAX ? yields : YIELDS_MAX };
     return learned;
 }
 
@@ -89,7 +89,8 @@ cc_ending_t cc_snooze_yield_(uint64_t *now)
     return *now - before < RAN_NOBODY_NS ? CC_YIELDED_ : CC_GAVE_WAY_;
 }
 
-/* Busy, process-wide. All in ticks of 2^20 ns, which is about a millisecond; they wrap around after 52 days.
+/* Whether the CPUs are busy, process-wide. All times are in ticks of 2^20 ns, which is about a millisecond; they
+ * wrap around after 52 days.
  *
  *   busy_for_  busy_until_     says                                                  who moves it
  *   0          0               nobody has lost its CPU for long lately               a loss -> the next row
@@ -103,7 +104,7 @@ cc_ending_t cc_snooze_yield_(uint64_t *now)
  *
  * Words of their own, because nothing depends on their order: a thread that reads one old and one new sleeps or spins
  * once when it should not have. */
-enum { TICK_SHIFT = 20, BUSY_FIRST = 64, BUSY_MOST = 1024 };
+enum { TICK_SHIFT = 20, BUSY_FIRST = 64, BUSY_MAX = 1024 };
 static uint32_t busy_for_, busy_until_;
 
 static uint32_t tick_(uint64_t now)
@@ -146,7 +147,7 @@ bool cc_snooze_lost_cpu_(uint32_t cpu, uint64_t began, uint64_t expected, uint64
     bool on_trial = length != 0 && since >= 0 && since < (int32_t)length;
     if (length != 0 && since < 0) return true; /* busy already: other threads were hit by the same neighbour */
     if (on_trial)
-        length = length < BUSY_MOST ? length * 2 : BUSY_MOST;
+        length = length < BUSY_MAX ? length * 2 : BUSY_MAX;
     else
         length = length == 0 && since >= 0 && since < BUSY_FIRST ? BUSY_FIRST : 0;
     cc_store_relaxed(&busy_for_, length);

@@ -48,12 +48,12 @@ cc_ending_t cc_snooze_slept_(cc_snooze_t planned, uint32_t asleep_at, uint32_t w
  * it. */
 cc_ending_t cc_snooze_yield_(uint64_t *now);
 
-/* A thread of ours is here, on some CPU, at this time; returns which. Whoever waits or wakes says so, so that a thread
- * that loses its CPU knows whether it lost it to one of ours. */
+/* Notes that a thread of ours runs on this CPU at this time, and returns a number for the CPU. Whoever waits or wakes
+ * calls it, so that a thread that loses its CPU knows whether it lost it to one of ours. */
 uint32_t cc_snooze_seen_(uint64_t now);
 
-/* Whether a thread that should have been away from this CPU for `expected` ns since `began` had lost it to another
- * program; notes it. */
+/* Whether a thread lost this CPU to another program between `began` and `now`, in which it did something that takes
+ * `expected` ns by itself. Notes the loss for cc_snooze_calm_(). */
 bool cc_snooze_lost_cpu_(uint32_t cpu, uint64_t began, uint64_t expected, uint64_t now);
 
 /* What the whole process goes by at the moment. Reads the clock only where somebody lost its CPU lately. */

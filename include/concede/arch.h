@@ -86,7 +86,7 @@
 #define CC_ARCH_PAUSE_() CC_COMPILER_BARRIER_()
 #endif
 
-#define CC_LINE_BYTES_ 64
+#define CC_LINE_BYTES_ ((size_t)64)
 
 #if !defined(CC_ARCH_PREFETCH_WRITE_)
 #define CC_ARCH_PREFETCH_WRITE_(p) __builtin_prefetch((p), 1)

@@ -100,7 +100,7 @@ typedef struct cc_spsc {
     uint32_t receiver;                         /* CC_DEBUG: the number of the thread that is receiving; 0: none */
 } cc_spsc_t;
 
-/* Where many senders and many receivers are; the algorithm stands in channel_mpmc.c. */
+/* Where many senders and many receivers are; the algorithm stands in src/channel_mpmc.h. */
 typedef struct cc_mpmc_side {
     CC_ALIGNED_(CC_CACHE_LINE) cc_index_ position; /* of the next message; taken by compare-and-swap */
     cc_index_ at_wait;                             /* `position` when a thread last had to wait: a guess */
@@ -156,7 +156,6 @@ CC_INLINE_ bool cc_channel_is_spsc_(const cc_channel_t *channel)
 
 /* The layout of slots for messages of a size; where the size is a constant, so is all of it. Slots of up to half a line
  * share one; larger ones begin on a line each. */
-#define CC_SLOT_LINE_ ((size_t)64) /* bytes that move between two CPUs at once on most machines */
 CC_TEMPLATE_ cc_slot_layout_t cc_slot_layout_(size_t message_size)
 {
     const size_t unit = sizeof(cc_index_);
@@ -165,7 +164,7 @@ CC_TEMPLATE_ cc_slot_layout_t cc_slot_layout_(size_t message_size)
     layout.stride = bytes <= 8    ? 8
                     : bytes <= 16 ? 16
                     : bytes <= 32 ? 32
-                                  : (bytes + CC_SLOT_LINE_ - 1) / CC_SLOT_LINE_ * CC_SLOT_LINE_;
+                                  : (bytes + CC_LINE_BYTES_ - 1) / CC_LINE_BYTES_ * CC_LINE_BYTES_;
     return layout;
 }
 
@@ -182,7 +181,7 @@ CC_TEMPLATE_ cc_index_ *cc_slot_stamp_(const unsigned char *slot, cc_slot_layout
 
 /* ---- The API ---------------------------------------------------------------------------------------------------- */
 
-/* Makes a channel. 0; EINVAL: a field of the options makes no sense; ENOMEM. */
+/* Makes a channel. 0; EINVAL: a field of the options is out of range; ENOMEM. */
 CC_API int cc_channel_create(cc_channel_t **channel, const cc_channel_options_t *options);
 
 /* With CC_DEBUG defined, where the code that uses the channel is compiled, these abort with a message on misuse:
@@ -251,7 +250,8 @@ CC_API int cc_channel_try_send_any_(cc_channel_t *channel, const void *message, 
 CC_API int cc_channel_try_recv_any_(cc_channel_t *channel, void *message, size_t size);
 CC_API size_t cc_channel_send_many_any_(cc_channel_t *channel, const void *messages, size_t n, size_t size);
 CC_API size_t cc_channel_recv_many_any_(cc_channel_t *channel, void *messages, size_t n, size_t size);
-/* The first `*sent` of the messages have been sent: sends the others. Nothing has been received: receives some. */
+/* What cc_channel_send_all() and cc_channel_recv_some() do when they have to wait: the one goes on after the first
+ * `*sent` messages, the other has received nothing yet. */
 CC_API int cc_channel_send_all_any_(cc_channel_t *channel, const void *messages, size_t n, size_t size, size_t *sent,
                                     uint64_t deadline);
 CC_API int cc_channel_recv_some_any_(cc_channel_t *channel, void *messages, size_t n, size_t size, size_t *got,

@@ -47,8 +47,8 @@ CC_BEGIN_DECLS
  * waiters    0..13   threads that listen and nobody has claimed     + 1: listen; - n: a notifier claims n of them
  *           16..29   claims not taken up yet                        + n: the same notifier; - 1: a thread that stops
  *                                                                   listening and finds a claim (else bits 0..13 - 1)
- *               14   FENCED: notifiers take a full fence            set: a thread that slept, after as many as it takes
- *               15   TRUSTED: and all of them know it               set: the same, once all do
+ *               14   FENCED: notifiers take a full fence            set: a thread that slept, if enough did before it
+ *               15   TRUSTED: and all of them know it               set: the same thread, after a fence of all threads
  *                                                                   both cleared: the last of many notifiers in a row
  *                                                                   that found nobody
  *               30   LOOKOUT: a thread spins on behalf of those     set: a thread that spins, while others listen;
@@ -123,7 +123,7 @@ CC_INLINE_ bool cc_event_wait_timeout(cc_event_t *event, uint32_t key, uint64_t 
     return cc_event_wait_until(event, key, cc_deadline_in(ns));
 }
 
-/* Whether anybody may listen whom nobody has claimed, after everything this thread wrote before. */
+/* Whether a thread may listen that nobody has claimed yet. The look comes after everything that this thread wrote. */
 CC_INLINE_ bool cc_event_has_waiters_(cc_event_t *event)
 {
     CC_TSAN_RELEASE_(event);
@@ -163,7 +163,7 @@ CC_INLINE_ void cc_event_relay_(cc_event_t *event)
 typedef struct cc_event_await {
     cc_event_t *event;
     uint64_t deadline;
-    uint32_t pauses;         /* to be done before the next call of cc_event_await_slow_() */
+    uint32_t pauses;         /* still to be made before the next call of cc_event_await_slow_() */
     uint32_t phase;          /* see event.c */
     uint32_t snooze_iters;   /* 0: the event learns how long to snooze; n: n snoozes; CC_AWAIT_NO_SNOOZE_ */
     bool relayed;            /* whoever ends its wait looks whether there is something for another */
@@ -181,7 +181,7 @@ typedef struct cc_event_await {
     uint32_t pauses_planned; /* what it does before it sleeps ... */
     uint32_t yields_planned; /* ... and after the pauses */
     uint32_t spin_limit;     /* pauses that are worth spending */
-    uint32_t since;          /* lower half of the clock: when it began to sleep */
+    uint32_t asleep_at;      /* lower half of the clock: when its snooze was over and its sleep began */
     uint32_t key;            /* of its listen */
     uint32_t cpu;            /* that its last round of pauses began on */
     uint64_t round_began;    /* when its last round of pauses began; 0: not known */
@@ -209,7 +209,7 @@ CC_INLINE_ bool cc_event_await_step_(cc_event_await_t *await)
     return true;
 }
 
-/* Ends it, whether the condition holds or not. */
+/* Ends the wait, whether the condition holds or not. */
 CC_INLINE_ void cc_event_await_end_(cc_event_await_t *await)
 {
     if (await->phase == 0) return;

@@ -45,9 +45,9 @@ def found(text):
 
 # A line of the sources whose order is weakened, how, and the client that fails then.
 WEAKENED = ["include/concede/park.h | cc_exchange_release(&parker->state | exchange:relaxed | parker",
-            "include/concede/event.h | cc_fence_full(); /* [event.announce] | fence:removed | event/symmetric",
-            "include/concede/channel.h | cc_store_release(turn | store:relaxed | spsc_one",
-            "src/channel.c | cc_store_release(turn, (cc_index_)(position + 1)) | store:relaxed | mpmc_one"]
+            "include/concede/fence.h | cc_fence_full(); /* [fence.sides] | fence:removed | event/symmetric",
+            "include/concede/channel_spsc.h | cc_store_release(cc_slot_stamp_(slot | store:relaxed | spsc_one",
+            "src/channel_mpmc.h | (cc_index_)(position + 1)); | store:relaxed | mpmc_one"]
 
 
 @case(each=WEAKENED)

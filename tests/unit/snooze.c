@@ -53,10 +53,10 @@ TEST(waits_that_pay_grow_and_waits_that_do_not_shrink)
     CHECK_EQ(s.pauses + s.yields, 0);
     for (int i = 0; i < 4; i++) s = cc_snooze_learned_(s, CC_SLEPT_SHORT_, LIMIT);
     CHECK_EQ(s.pauses, LIMIT);
-    CHECK_EQ(s.yields, MOST_YIELDS);
+    CHECK_EQ(s.yields, YIELDS_MAX);
     cc_snooze_t shorter = cc_snooze_learned_(s, CC_GAVE_WAY_, LIMIT);
     CHECK(shorter.pauses < s.pauses);
-    CHECK_EQ(shorter.yields, MOST_YIELDS);
+    CHECK_EQ(shorter.yields, YIELDS_MAX);
 }
 
 TEST(no_value_overflows)
@@ -64,7 +64,7 @@ TEST(no_value_overflows)
     cc_snooze_t most = { UINT32_MAX, UINT32_MAX };
     for (cc_ending_t e = CC_SPUN_; e <= CC_SLEPT_LONG_; e++) {
         cc_snooze_t s = cc_snooze_learned_(most, e, UINT32_MAX);
-        CHECK(s.pauses >= UINT32_MAX / 2 && s.yields <= MOST_YIELDS);
+        CHECK(s.pauses >= UINT32_MAX / 2 && s.yields <= YIELDS_MAX);
     }
 }
 
@@ -117,10 +117,10 @@ TEST(while_they_stay_it_tries_less_and_less_often_but_every_second)
         fake.now_ns += SLICE;
         CHECK(cc_snooze_lost_cpu_(0, fake.now_ns - SLICE, 2000, fake.now_ns)); /* while it spun */
         CHECK_EQ(cc_snooze_calm_(), CC_BUSY_);
-        length = length < BUSY_MOST ? length * 2 : BUSY_MOST;
+        length = length < BUSY_MAX ? length * 2 : BUSY_MAX;
         CHECK_EQ(busy_for_, length);
     }
-    CHECK_EQ(length, BUSY_MOST);
+    CHECK_EQ(length, BUSY_MAX);
 }
 
 TEST(losses_while_it_is_busy_change_nothing)

@@ -191,7 +191,8 @@ static bool has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 static bool is_in_stream_(cc_channel_t *channel, cc_direction_t direction)
 {
     size_t run = cc_channel_is_spsc_(channel) ? cc_spsc_run_(channel, direction) : cc_mpmc_run_(channel, direction);
-    return channel->snooze_iters == CC_SNOOZE_ADAPTIVE && run >= RUN && channel->mask + 1 >= GATHER_CAPACITY;
+    bool may_gather = channel->snooze_iters == CC_SNOOZE_ADAPTIVE && channel->mask + 1 >= GATHER_CAPACITY;
+    return may_gather && run >= RUN && cc_costs_may_spin_();
 }
 
 /* Waits for the rest of a batch, of which at least one message, or one free slot, is there. */

@@ -28,13 +28,19 @@ static void learn_(cc_event_t *event, cc_ending_t ending, uint32_t spin_limit)
 
 /* ---- Listening, sleeping, notifying ----------------------------------------------------------------------------- */
 
+/* Whether as many threads listen as the word can count. */
+static bool is_full_(uint32_t seen)
+{
+    return (seen & CC_EVENT_LISTENING_) + (seen & CC_EVENT_CLAIMS_) / CC_EVENT_CLAIM_ >= CC_EVENT_LISTENING_;
+}
+
 /* Adds this thread to those that listen, and in the same step takes `leaves` off the word: CC_EVENT_LOOKOUT_ if it was
  * the lookout, else 0. Returns the word as it was before. */
 static uint32_t announce_(cc_event_t *event, uint32_t leaves)
 {
     uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: the swap decides */
     for (;;) {
-        if ((seen & CC_EVENT_LISTENING_) + (seen & CC_EVENT_CLAIMS_) / CC_EVENT_CLAIM_ >= CC_EVENT_LISTENING_) {
+        if (is_full_(seen)) {
             cc_os_yield_(); /* as many listen as the word can count: wait until one of them stops */
             seen = cc_load_relaxed(&event->waiters);
         } else if (cc_cas_weak_acquire(&event->waiters, &seen, seen + 1 - leaves)) { /* [event.trusted] with slept_() */
@@ -159,18 +165,19 @@ bool cc_event_wait_slow_(cc_event_t *event, uint32_t key, uint64_t deadline)
 
 /* Whether the notifier of a relayed event wakes nobody, because a thread is on its way that will relay. A thread that
  * was woken and has not run for twice the time that a wake-up takes has no CPU: then another one is woken beside it.
- * The clock is read by the first notifier that leaves it to another thread, by the second, the fourth, the eighth and
- * so on, and by each 64th, so that a stream of notifies hardly pays for it. */
+ * The same goes for a lookout that has not looked for so long. The clock is read by the first 64 notifiers that leave
+ * it to another thread, and then by each 64th, so that a stream of notifies hardly pays for it. */
 static bool leaves_it_to_another_(cc_event_t *event, uint32_t seen)
 {
     if (!(seen & (CC_EVENT_LOOKOUT_ | CC_EVENT_CLAIMS_))) return false;
     uint32_t left_to_it = cc_load_relaxed(&event->left_to_it) + 1; /* relaxed, both: a guess */
     cc_store_relaxed(&event->left_to_it, left_to_it);
-    if (left_to_it % 64 != 0 && (left_to_it & (left_to_it - 1)) != 0) return true;
+    if (left_to_it > 64 && left_to_it % 64 != 0) return true;
     uint64_t now = cc_os_now_();
     (void)cc_snooze_seen_(now);
-    uint32_t ago = (uint32_t)now - cc_load_relaxed(&event->woken_at); /* relaxed: a guess */
-    return (seen & CC_EVENT_LOOKOUT_) || ago < 2 * (uint64_t)cc_costs_wake_ns_();
+    const uint32_t *sign_of_life = (seen & CC_EVENT_LOOKOUT_) ? &event->looked_at : &event->woken_at;
+    uint32_t ago = (uint32_t)now - cc_load_relaxed(sign_of_life); /* relaxed: a guess */
+    return ago < 2 * (uint64_t)cc_costs_wake_ns_();
 }
 
 /* Threads that wait for a relayed event take turns, so that how long one of them slept says nothing. What counts is how
@@ -178,7 +185,7 @@ static bool leaves_it_to_another_(cc_event_t *event, uint32_t seen)
 static void learn_from_gap_(cc_event_t *event, uint32_t now)
 {
     uint32_t woken_at = cc_load_relaxed(&event->woken_at); /* relaxed, both: guesses */
-    uint32_t gap = (now - woken_at) / (cc_load_relaxed(&event->left_to_it) + 1);
+    uint64_t gap = (now - woken_at) / ((uint64_t)cc_load_relaxed(&event->left_to_it) + 1);
     if (woken_at == 0) return; /* the first one */
     learn_(event, gap < cc_snooze_spin_limit_ns_() ? CC_SLEPT_SHORT_ : CC_SLEPT_LONG_, cc_snooze_spin_limit_());
 }
@@ -302,14 +309,16 @@ static void look_out_(cc_event_await_t *await)
     if (!await->relayed || await->lookout || await->pauses_left == 0) return;
     uint32_t seen = cc_load_relaxed(&await->event->waiters); /* relaxed: a notifier that does not know of it wakes */
     if (!(seen & CC_EVENT_LISTENING_)) return;
-    if (!(seen & CC_EVENT_LOOKOUT_) && !is_good_lookout_) {
-        uint64_t now = cc_os_now_();
+    uint64_t now = cc_os_now_();
+    bool may_yield = await->deadline == CC_FOREVER && cc_snooze_calm_() == CC_CALM_;
+    if (!(seen & CC_EVENT_LOOKOUT_) && !is_good_lookout_ && may_yield) {
         note_good_lookout_(cc_snooze_yield_(&now) == CC_YIELDED_);
         seen = cc_load_relaxed(&await->event->waiters); /* relaxed: as above */
     }
     uint32_t lookout = (seen | CC_EVENT_LOOKOUT_) & ~CC_EVENT_AWAY_;
     if (is_good_lookout_ && !(seen & CC_EVENT_LOOKOUT_) &&
-        cc_cas_relaxed(&await->event->waiters, &seen, lookout)) { /* relaxed: as above */
+        cc_cas_relaxed(&await->event->waiters, &seen, lookout)) {  /* relaxed: as above */
+        cc_store_relaxed(&await->event->looked_at, (uint32_t)now); /* relaxed: a guess */
         await->lookout = await->announced = true;
         await->yields_left = 0; /* whoever relies on it must not wait for a yield to end */
         return;
@@ -334,7 +343,17 @@ static bool lost_cpu_(cc_event_await_t *await, uint64_t now)
     bool lost = began != 0 && cc_snooze_lost_cpu_(await->cpu, began, CC_EVENT_ROUND_NS, now);
     await->round_began = now;
     await->cpu = cc_snooze_seen_(now);
+    if (await->lookout) cc_store_relaxed(&await->event->looked_at, (uint32_t)now); /* relaxed: a guess */
     return lost;
+}
+
+/* From here on nobody relies on this lookout: `instead` is AWAY if it got something, else 0. */
+static void end_lookout_(cc_event_await_t *await, uint32_t instead)
+{
+    /* relaxed: the fence orders what follows */
+    (void)cc_fetch_add_relaxed(&await->event->waiters, instead - CC_EVENT_LOOKOUT_);
+    cc_fence_full(); /* [event.relay] pairs with the fence in cc_event_notify_slow_() */
+    await->lookout = false;
 }
 
 bool cc_event_await_slow_(cc_event_await_t *await)
@@ -374,6 +393,8 @@ bool cc_event_await_slow_(cc_event_await_t *await)
         return true;
     case SLEPT:
         if (await->woken) cc_count_wake_in_vain_(kind_of_await_(await));
+        /* Where notifies keep coming no sleep ever lasts until the deadline. */
+        if (await->deadline != CC_FOREVER && cc_os_now_() >= await->deadline) return false;
         break;
     default: return false;
     }
@@ -395,6 +416,11 @@ bool cc_event_await_slow_(cc_event_await_t *await)
             return true;
         }
     }
+    /* A lookout that finds no room to listen stops being one, and looks, before it waits for room. */
+    if (await->lookout && is_full_(cc_load_relaxed(&event->waiters))) { /* relaxed: announce_() looks again */
+        end_lookout_(await, 0);
+        return true;
+    }
     /* Phase 2: announce, and let the caller look again. */
     await->key = listen_(event, await->lookout ? CC_EVENT_LOOKOUT_ : 0);
     if (await->lookout) note_good_lookout_(false);
@@ -413,11 +439,7 @@ void cc_event_await_end_slow_(cc_event_await_t *await)
 {
     cc_event_t *event = await->event;
     cc_snooze_t planned = { await->pauses_planned, await->yields_planned };
-    if (await->lookout) {
-        /* relaxed: the fence orders what follows */
-        (void)cc_fetch_add_relaxed(&event->waiters, CC_EVENT_AWAY_ - CC_EVENT_LOOKOUT_);
-        cc_fence_full(); /* [event.relay] pairs with the fence in cc_event_notify_slow_() */
-    }
+    if (await->lookout) end_lookout_(await, await->phase == SNOOZING ? CC_EVENT_AWAY_ : 0);
     switch (await->phase) {
     case SNOOZING:
         if (await->lost_cpu)

@@ -221,7 +221,8 @@ static uint32_t affinity_cpus_(void)
 /* HWCAP_SB, which older headers do not name; it is set if every CPU has the instruction. */
 #define CC_OS_HAS_SB_() (getauxval(AT_HWCAP) >> 29 & 1)
 #endif
-/* By its name in the object code: sched.h declares it only to those who asked for GNU's extensions before any header. */
+/* By its name in the object code: sched.h declares it only to those who asked for GNU's extensions before any header.
+ */
 extern int linux_cpu_(void) __asm__("sched_getcpu");
 
 #define CC_OS_CPUS_()                affinity_cpus_()

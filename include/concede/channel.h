@@ -29,12 +29,15 @@
  *   CC_SNOOZE_NONE       sleeps at once
  *
  * Neither snoozes while the CPUs are busy with other programs, and a call with a deadline does not yield. In a stream
- * of messages an adaptive side that had to wait lets a batch come together as long as more keeps coming, for at most
- * 1.6 us.
+ * of messages an adaptive side that had to wait lets a batch come together as long as more keeps coming, for less than
+ * 2 us.
  *
  * With several receivers a sender wakes one at a time: who takes a message and leaves more behind wakes the next. While
  * messages come quickly one of the receivers spins on behalf of all, and the others sleep. The same goes for senders
  * that wait for room.
+ *
+ * After fork() the child must make anew a channel that other threads were using: they do not exist there, and a message
+ * may be left to one of them or be half sent.
  *
  * `try_` calls never wait for another thread's half-finished call: they say EAGAIN. Results are 0 or an errno constant.
  */

@@ -31,7 +31,7 @@
  * that. doc/memory-model.md, [event.announce].
  *
  * After fork() the child's event still counts the threads that were listening; that costs it system calls, no wake-up.
- */
+ * (A channel's events may leave a wake-up to such a thread: see channel.h.) */
 #ifndef CONCEDE_EVENT_H
 #define CONCEDE_EVENT_H
 
@@ -62,6 +62,8 @@ CC_BEGIN_DECLS
  *                    not learned yet                                notifiers read this line
  * left_to_it 0..31   relayed events: notifiers that left it to      those notifiers; 0: one that wakes
  *                    the one who was woken
+ * looked_at  0..31   relayed events: cc_now_ns() when the lookout    the lookout
+ *                    last looked at the clock
  *
  * The claims keep a second notifier from waking again whom the first has woken and who has not run yet. FENCED is for
  * an event whose waiters mostly sleep: then the sleeper need not make all threads pass a fence, which interrupts them,
@@ -73,10 +75,11 @@ typedef struct cc_event {
     uint32_t sleeps;
     uint32_t snooze;
     uint32_t left_to_it;
+    uint32_t looked_at;
 } cc_event_t;
 
 /* clang-format off */
-#define CC_EVENT_INIT { 0, 0, 0, 0, 0, 0 }
+#define CC_EVENT_INIT { 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 #define CC_EVENT_LISTENING_ UINT32_C(0x00003fff)
@@ -87,7 +90,7 @@ typedef struct cc_event {
 #define CC_EVENT_LOOKOUT_   UINT32_C(0x40000000)
 #define CC_EVENT_AWAY_      UINT32_C(0x80000000)
 
-CC_STATIC_ASSERT_(sizeof(cc_event_t) == 24, "six words");
+CC_STATIC_ASSERT_(sizeof(cc_event_t) == 28, "seven words");
 
 /* Whom to wake; CC_NOTIFY_IN_CHANNEL_ is added where the event is a channel's, and cc_counters() tells it as such. */
 enum { CC_NOTIFY_ONE_, CC_NOTIFY_ALL_, CC_NOTIFY_RELAY_, CC_NOTIFY_IN_CHANNEL_ = 4 };

@@ -51,7 +51,7 @@ CC_STATIC_ASSERT_(offsetof(cc_counters_t, channel) == 112, "counters");
 
 CC_STATIC_ASSERT_(sizeof(cc_parker_t) == 4, "parker");
 CC_STATIC_ASSERT_(sizeof(cc_lock_t) == 4, "lock");
-CC_STATIC_ASSERT_(sizeof(cc_event_t) == 24, "event");
+CC_STATIC_ASSERT_(sizeof(cc_event_t) == 28, "event");
 CC_STATIC_ASSERT_(offsetof(cc_event_t, epoch) == 0, "event");
 CC_STATIC_ASSERT_(offsetof(cc_event_t, waiters) == 4, "event");
 CC_STATIC_ASSERT_(offsetof(cc_event_t, woken_at) == 8, "event");

@@ -607,8 +607,10 @@ static void channel_setup_of_size(size_t size, uint32_t kind, size_t capacity, u
     model_statistic(&channel->not_empty.sleeps);
     model_statistic(&channel->not_full.woken_at);
     model_statistic(&channel->not_full.left_to_it);
+    model_statistic(&channel->not_full.looked_at);
     model_statistic(&channel->not_empty.woken_at);
     model_statistic(&channel->not_empty.left_to_it);
+    model_statistic(&channel->not_empty.looked_at);
 }
 
 static void channel_setup_of(uint32_t kind, size_t capacity, uint32_t snooze_iters, uint32_t cpus)

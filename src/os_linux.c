@@ -18,13 +18,21 @@
 enum { FUTEX_WAIT_BITSET_PRIVATE = 9 | 128, FUTEX_WAKE_PRIVATE = 1 | 128 };
 enum { MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
 
+/* By their names in the object code, because the headers declare them only to those who asked for GNU's extensions
+ * before any header. A test has another syscall. */
+extern int linux_cpu_(void) __asm__("sched_getcpu");
+#if !defined(CC_OS_SYSCALL_)
+extern long linux_syscall_(long number, ...) __asm__("syscall");
+#define CC_OS_SYSCALL_ linux_syscall_
+#endif
+
 /* A system call's result as the kernel gives it: 0 or more, or a negative errno. The caller's errno stays as it was. */
-#define SYSTEM_CALL(result, ...)           \
-    do {                                   \
-        int saved_ = errno;                \
-        result = syscall(__VA_ARGS__);     \
-        if (result == -1) result = -errno; \
-        errno = saved_;                    \
+#define SYSTEM_CALL(result, ...)              \
+    do {                                      \
+        int saved_ = errno;                   \
+        result = CC_OS_SYSCALL_(__VA_ARGS__); \
+        if (result == -1) result = -errno;    \
+        errno = saved_;                       \
     } while (0)
 
 /* A 64-bit kernel has one futex call. A 32-bit one has SYS_futex, whose times have 32 bits, or SYS_futex_time64, or
@@ -221,10 +229,6 @@ static uint32_t affinity_cpus_(void)
 /* HWCAP_SB, which older headers do not name; it is set if every CPU has the instruction. */
 #define CC_OS_HAS_SB_() (getauxval(AT_HWCAP) >> 29 & 1)
 #endif
-/* By its name in the object code: sched.h declares it only to those who asked for GNU's extensions before any header.
- */
-extern int linux_cpu_(void) __asm__("sched_getcpu");
-
 #define CC_OS_CPUS_()                affinity_cpus_()
 #define CC_OS_CPU_()                 linux_cpu_()
 #define CC_OS_QUOTA_()               cgroup_cpus_("/proc/self/cgroup", "/sys/fs/cgroup")

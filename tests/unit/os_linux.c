@@ -106,11 +106,10 @@ static unsigned long fake_getauxval(unsigned long type)
 }
 
 #include <sys/auxv.h>
-#define syscall     fake_syscall
-#define sched_yield fake_sched_yield
-#define getauxval   fake_getauxval
+#define CC_OS_SYSCALL_ fake_syscall
+#define sched_yield    fake_sched_yield
+#define getauxval      fake_getauxval
 #include "../../src/os_linux.c"
-#undef syscall
 #undef sched_yield
 #undef getauxval
 

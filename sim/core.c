@@ -990,6 +990,11 @@ bool cc_os_membarrier_(void)
     return true;
 }
 
+uint32_t cc_os_cpu_(void)
+{
+    return self ? (uint32_t)self->cpu : 0;
+}
+
 uint32_t cc_os_cpus_(void)
 {
     return cpu_count;

@@ -49,6 +49,11 @@ static void common_setup(uint32_t cpus)
     cc_costs_t costs = { 1000, 1, 1, cpus };
     cc_costs_set(&costs);
     sleeps_until_fenced = UINT32_MAX;
+    busy_for_ = busy_until_ = 0;
+    model_statistic(&busy_for_); /* what the policy of waiting goes by steers no more than how long one spins */
+    model_statistic(&busy_until_);
+    seen_at_[0] = 0; /* the one CPU that the checker tells of */
+    model_statistic(&seen_at_[0]);
     memset(data, 0, sizeof data);
     memset(flags, 0, sizeof flags);
     items = 0;
@@ -239,6 +244,8 @@ static void event_setup_on(uint32_t cpus)
     model_statistic(&event.sleeps);
     model_statistic(&event.snooze);
     model_statistic(&event.woken_at); /* it feeds an estimate that cc_costs_set() has fixed */
+    model_statistic(&event.left_to_it);
+    model_statistic(&event.looked_at);
     model_name(&cc_fence_mode_, "fence mode");
 }
 

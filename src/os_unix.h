@@ -59,7 +59,7 @@ bool cc_os_membarrier_(void)
 
 uint32_t cc_os_cpus_(void)
 {
-    long cpus = CC_OS_CPUS_();
+    long cpus = (long)CC_OS_CPUS_();
     return cpus > 1 ? (uint32_t)cpus : 1;
 }
 

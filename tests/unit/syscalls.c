@@ -166,7 +166,8 @@ TEST(a_busy_pair_makes_hardly_any_call)
 {
     uint64_t rounds = rounds_to_run();
     if (rounds == 0) {
-        if (cc_costs()->cpus > 1) calls_do_not_grow(2000000, 100);
+        /* One in ten at most: beside busy programs a pair sleeps, but for many messages at a time. */
+        if (cc_costs()->cpus > 1) calls_do_not_grow(2000000, 10);
         return;
     }
     cc_channel_options_t options = { 64, sizeof(uint64_t), CC_CHANNEL_SPSC, CC_SNOOZE_ADAPTIVE };

@@ -128,7 +128,7 @@ static void release(void)
     cc_lock_release(&lock);
 }
 
-static void send(void)
+static void send_one(void)
 {
     uint64_t message = 42;
     CHECK_EQ(cc_channel_send(channel, &message), 0);
@@ -171,7 +171,7 @@ TEST(a_wake_up_that_the_system_reports_as_something_else_counts)
         cc_channel_options_t options = { 1, sizeof(uint64_t), (uint32_t)i % 2, CC_SNOOZE_NONE };
         uint64_t message = 0;
         REQUIRE(cc_channel_create(&channel, &options) == 0);
-        fake.asleep = send;
+        fake.asleep = send_one;
         CHECK_EQ(cc_channel_recv_until(channel, &message, deadline + 3000000), 0);
         CHECK_EQ(message, 42);
         cc_channel_destroy(channel);

@@ -316,10 +316,12 @@ static void look_out_(cc_event_await_t *await)
         seen = cc_load_relaxed(&await->event->waiters); /* relaxed: as above */
     }
     uint32_t lookout = (seen | CC_EVENT_LOOKOUT_) & ~CC_EVENT_AWAY_;
-    if (is_good_lookout_ && !(seen & CC_EVENT_LOOKOUT_) &&
-        cc_cas_relaxed(&await->event->waiters, &seen, lookout)) {  /* relaxed: as above */
-        cc_store_relaxed(&await->event->looked_at, (uint32_t)now); /* relaxed: a guess */
-        await->lookout = await->announced = true;
+    if (is_good_lookout_ && !(seen & CC_EVENT_LOOKOUT_)) {
+        cc_store_relaxed(&await->event->looked_at, (uint32_t)now); /* relaxed: a guess, there before anybody needs it */
+        await->lookout = cc_cas_relaxed(&await->event->waiters, &seen, lookout); /* relaxed: as above */
+    }
+    if (await->lookout) {
+        await->announced = true;
         await->yields_left = 0; /* whoever relies on it must not wait for a yield to end */
         return;
     }

@@ -21,7 +21,7 @@
 #include "model_atomic.h"
 
 enum {
-    WORDS = 48,      /* atomic words that a client may touch */
+    WORDS = 64,      /* atomic words that a client may touch; shared_words has a bit for each */
     SEQUENCE = 2048, /* stores of one thread in an execution */
     STORES = 1024,   /* stores to one word in an execution */
     CELLS = 1024,    /* plain memory under watch, in units of 4 bytes; a power of two */

@@ -11,8 +11,8 @@
  *                    pinned, the cost of a cache line between two CPUs probed around each round. engine.h lists its
  *                    files; results.h is what it gives.
  *
- * A family is cas, lock, park or channel; a workload is one question about it (`workloads` in workloads.c), and a run
- * is a workload with its parameters fixed (threads, time outside the lock, interval between messages ...). */
+ * A family is cas, lock, condition, park or channel; a workload is one question about it (`workloads` in workloads.c),
+ * and a run is a workload with its parameters fixed (threads, time outside the lock, interval between messages ...). */
 #ifndef CONCEDE_BENCH_H
 #define CONCEDE_BENCH_H
 
@@ -112,7 +112,7 @@ double bench_histogram_quantile(const bench_histogram *h, double q);
 
 /* ---- what a loop sees -------------------------------------------------------------------------------------------- */
 
-enum { BENCH_CAS, BENCH_LOCK, BENCH_PARK, BENCH_CHANNEL, BENCH_FAMILIES };
+enum { BENCH_CAS, BENCH_LOCK, BENCH_CONDITION, BENCH_PARK, BENCH_CHANNEL, BENCH_FAMILIES };
 extern const char *const bench_families[BENCH_FAMILIES]; /* their names */
 
 /* A run's parameters; 0 where the workload has no such thing. */
@@ -196,6 +196,8 @@ enum { /* loops of each family */
        BENCH_LOCK_RATE = 0,
        BENCH_LOCK_LATENCY = 1,
        BENCH_LOCK_HANDOFF = 2,
+       BENCH_CONDITION_ROUNDS = 0,
+       BENCH_CONDITION_BUFFER = 1,
        BENCH_PARK_PINGPONG = 0,
        BENCH_PARK_POST = 1,
        BENCH_PARK_PACED = 2,

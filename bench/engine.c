@@ -145,12 +145,10 @@ static bool measure_slice(engine *e, const plan *p, uint32_t which, bench_result
         const bench_thread *t = &s->threads[i].bench;
         ops += t->ops;
         retries += t->retries;
-        if (w->loop == BENCH_CHANNEL_STREAM || w->loop == BENCH_CHANNEL_BURST || w->loop == BENCH_CHANNEL_OFFERED) {
-            if (i < setting->senders)
-                sent += t->sum;
-            else
-                received += t->sum;
-        }
+        if (i < setting->senders)
+            sent += t->sum;
+        else
+            received += t->sum;
         if (!(w->how & RECEIVER_ONLY) || i >= setting->senders) cpu_ns += s->threads[i].cpu_ns;
         bool sends = i < setting->senders;
         if (w->how & SENDERS_SHARE ? sends : !(w->how & PAIRS) || !sends) {
@@ -161,7 +159,8 @@ static bool measure_slice(engine *e, const plan *p, uint32_t which, bench_result
         }
         if (i > 0) bench_histogram_merge(h, &e->histograms[i]);
     }
-    if (subject->family == BENCH_CHANNEL && sent != received && !(subject->flags & BENCH_NO_ORDER)) {
+    bool has_messages = subject->family == BENCH_CHANNEL || subject->family == BENCH_CONDITION;
+    if (has_messages && sent != received && !(subject->flags & BENCH_NO_ORDER)) {
         snprintf(e->error, e->error_size, "%s: what was received is not what was sent (%s)", subject->name, w->name);
         return false;
     }

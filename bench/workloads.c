@@ -107,6 +107,37 @@ static const workload workloads[] = {
       .rounds = 5,
       .only_quick = "concede,pthread_mutex,parking_lot,tbb::mutex,Rust std" },
 
+    { .name = "condition.pingpong",
+      .title = "change what the other thread waits for under a lock, and wait for its answer, one way",
+      .family = BENCH_CONDITION,
+      .loop = BENCH_CONDITION_ROUNDS,
+      .primary = BENCH_P50,
+      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_P999) | BIT(BENCH_CPU),
+      .how = HALVE,
+      .by[BENCH_BY_THREADS] = VALUES(2) },
+    { .name = "condition.many",
+      .title = "wake all who wait for a condition, and wait until all have answered",
+      .family = BENCH_CONDITION,
+      .loop = BENCH_CONDITION_ROUNDS,
+      .primary = BENCH_P50,
+      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_P999) | BIT(BENCH_CPU),
+      .by[BENCH_BY_THREADS] = VALUES(3, 5, 17),
+      .open = BIT(BENCH_BY_THREADS),
+      .quick[BENCH_BY_THREADS] = VALUES(5) },
+    { .name = "condition.buffer",
+      .title = "messages through a buffer under a lock: not empty, not full",
+      .family = BENCH_CONDITION,
+      .loop = BENCH_CONDITION_BUFFER,
+      .primary = BENCH_RATE,
+      .metrics = BIT(BENCH_RATE) | BIT(BENCH_JAIN) | BIT(BENCH_CPU),
+      .how = PAIRS,
+      .by[BENCH_BY_SHAPE] =
+          VALUES(BENCH_SHAPE(1, 1), BENCH_SHAPE(2, 2), BENCH_SHAPE(4, 4), BENCH_SHAPE(8, 8), BENCH_SHAPE(16, 16)),
+      .by[BENCH_BY_WORK] = VALUES(0, 1000),
+      .open = BIT(BENCH_BY_SHAPE) | BIT(BENCH_BY_WORK),
+      .quick[BENCH_BY_SHAPE] = VALUES(BENCH_SHAPE(1, 1), BENCH_SHAPE(4, 4)),
+      .quick[BENCH_BY_WORK] = VALUES(0) },
+
     { .name = "park.pingpong",
       .title = "wake the other thread and sleep, one way",
       .family = BENCH_PARK,
@@ -334,6 +365,8 @@ static bench_setting setting_of(const workload *w, const uint32_t *value, const 
         s.senders = w->how & PAIRS ? s.threads / 2 : 1;
     }
     if ((w->how & OUTSIDE_AS_HELD) && s.outside_ns == 0) s.outside_ns = s.held_ns;
+    if (w->family == BENCH_CONDITION) /* a small buffer, so that both sides wait */
+        s.capacity = options->capacity ? options->capacity : 16;
     if (w->family == BENCH_CHANNEL) {
         s.capacity = options->capacity ? options->capacity : 1024;
         s.message_size = options->message_size ? options->message_size : 8;

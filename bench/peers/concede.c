@@ -2,6 +2,7 @@
  *
  *   cas      cc_backoff in its two forms: fresh for each operation, and kept by the thread and eased
  *   lock     cc_lock_acquire and cc_lock_release
+ *   condition  CC_LOCK_AWAIT, and cc_lock_wait, which sleeps at once
  *   park     cc_parker_t, and cc_event_t by CC_EVENT_AWAIT
  *   channel  the typed calls, as a program would use them; both kinds */
 #include "../bench.h"
@@ -173,6 +174,38 @@ static const bench_subject busy = { BENCH_CAS,
 #define ACQUIRE(l) cc_lock_acquire_spin(l)
 #define RELEASE(l) cc_lock_release(l)
 #include "../loops/lock.h"
+
+/* ---- condition --------------------------------------------------------------------------------------------------- */
+
+#define SUBJECT                             concede_condition
+#define NAME                                "concede"
+#define USES                                "CC_LOCK_AWAIT; cc_event_notify_one, cc_event_notify_all after releasing"
+#define FLAGS                               (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP)
+#define LOCK                                cc_lock_t
+#define CONDITION                           cc_event_t
+#define ACQUIRE_WHEN(l, c, holds, argument) (cc_lock_acquire(l), CC_LOCK_AWAIT(l, c, holds(argument)))
+#define ACQUIRE(l)                          cc_lock_acquire(l)
+#define RELEASE(l)                          cc_lock_release(l)
+#define RELEASE_ONE(l, c)                   (cc_lock_release(l), cc_event_notify_one(c))
+#define RELEASE_ALL(l, c)                   (cc_lock_release(l), cc_event_notify_all(c))
+#include "../loops/condition.h"
+
+#define SUBJECT   concede_condition_wait
+#define NAME      "concede wait"
+#define USES      "cc_lock_wait in a loop, which sleeps at once"
+#define FLAGS     (BENCH_OURS | BENCH_CAN_SLEEP)
+#define LOCK      cc_lock_t
+#define CONDITION cc_event_t
+#define ACQUIRE_WHEN(l, c, holds, argument)          \
+    do {                                             \
+        cc_lock_acquire(l);                          \
+        while (!holds(argument)) cc_lock_wait(l, c); \
+    } while (0)
+#define ACQUIRE(l)        cc_lock_acquire(l)
+#define RELEASE(l)        cc_lock_release(l)
+#define RELEASE_ONE(l, c) (cc_lock_release(l), cc_event_notify_one(c))
+#define RELEASE_ALL(l, c) (cc_lock_release(l), cc_event_notify_all(c))
+#include "../loops/condition.h"
 
 /* ---- park -------------------------------------------------------------------------------------------------------- */
 
@@ -429,6 +462,8 @@ static const bench_subject *const subjects[] = {
     &busy,
     &concede_lock,
     &concede_lock_spin,
+    &concede_condition,
+    &concede_condition_wait,
     &concede_parker,
     &concede_event,
     &concede_await,

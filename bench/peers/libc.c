@@ -1,6 +1,9 @@
 /* peers/libc.c: what the C library and POSIX give.
  *
  *   lock     pthread_mutex_t of the default and of the adaptive type, pthread_spinlock_t
+ *   condition  pthread_cond_t. Signalled after unlocking, the buffer of condition.buffer carries 0.61 as much with four
+ *            senders and four receivers; a broadcast before it makes condition.many take 1.21 times as long with 16
+ *            (2 CPUs, glibc 2.36)
  *   park     a mutex and a condition variable around a number
  *   channel  a ring under a mutex with two condition variables, signalled only if somebody waits; a pipe, with one
  *            write and one read a message, which is atomic up to PIPE_BUF */
@@ -55,6 +58,39 @@ static void init_adaptive(pthread_mutex_t *mutex)
 #define ACQUIRE(l)      pthread_spin_lock(l)
 #define RELEASE(l)      pthread_spin_unlock(l)
 #include "../loops/lock.h"
+
+/* ---- condition --------------------------------------------------------------------------------------------------- */
+
+static void init_condition(pthread_mutex_t *mutex, pthread_cond_t *changed)
+{
+    pthread_mutex_init(mutex, NULL);
+    for (int i = 0; i < 2; i++) pthread_cond_init(&changed[i], NULL);
+}
+
+static void destroy_condition(pthread_mutex_t *mutex, pthread_cond_t *changed)
+{
+    pthread_mutex_destroy(mutex);
+    for (int i = 0; i < 2; i++) pthread_cond_destroy(&changed[i]);
+}
+
+#define SUBJECT       pthread_condition
+#define NAME          "pthread_cond"
+#define USES          "pthread_cond_wait of a default pthread_mutex_t; signals before unlocking, broadcasts after it"
+#define FLAGS         BENCH_CAN_SLEEP
+#define LOCK          pthread_mutex_t
+#define CONDITION     pthread_cond_t
+#define INIT(l, c)    init_condition(l, c)
+#define DESTROY(l, c) destroy_condition(l, c)
+#define ACQUIRE_WHEN(l, c, holds, argument)               \
+    do {                                                  \
+        pthread_mutex_lock(l);                            \
+        while (!holds(argument)) pthread_cond_wait(c, l); \
+    } while (0)
+#define ACQUIRE(l)        pthread_mutex_lock(l)
+#define RELEASE(l)        pthread_mutex_unlock(l)
+#define RELEASE_ONE(l, c) (pthread_cond_signal(c), pthread_mutex_unlock(l))
+#define RELEASE_ALL(l, c) (pthread_mutex_unlock(l), pthread_cond_broadcast(c))
+#include "../loops/condition.h"
 
 /* ---- park -------------------------------------------------------------------------------------------------------- */
 
@@ -218,6 +254,7 @@ static const bench_subject *const subjects[] = {
     &pthread_mutex_adaptive,
 #endif
     &spinlock,
+    &pthread_condition,
     &condvar_number,
     BENCH_SIZES(condvar_ring),
     BENCH_SIZES(pipe_channel),

@@ -364,6 +364,7 @@ static const char *const words[] = {
     "cpu",
     "cas",
     "lock",
+    "condition",
     "park",
     "channel",
     "all",

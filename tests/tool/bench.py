@@ -81,8 +81,8 @@ def a_file_that_is_no_result_is_refused(option):
 def every_workload_and_implementation_in_the_list_can_be_measured_by_name():
     listed = bench("--list", width=500)[0]
     names = re.findall(r"^  ([a-z]+\.[a-z_]+)$", listed, flags=re.M)
-    need({"cas.fetch_mul", "lock.tight", "park.pingpong", "channel.stream"} <= set(names), listed)
-    for family in ("lock", "channel"):
+    need({"cas.fetch_mul", "lock.tight", "condition.buffer", "park.pingpong", "channel.stream"} <= set(names), listed)
+    for family in ("lock", "condition", "channel"):
         part = re.search(r"^%s:\n((?:  .*\n)+)" % family, listed, flags=re.M).group(1)
         name = re.match(r"  (.*?): ", part).group(1)
         data = json.loads(bench(family, "--only", name, "-t", "2", "--json", "-", *FAST)[0])

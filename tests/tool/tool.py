@@ -959,7 +959,8 @@ def bash_completes_commands_and_values():
     need(bash_completion("tune", "--wait", "") == [], "a wait cannot be known")
     if HAS_BENCH:
         need(set(bash_completion("bench", "--markdown", "")) == {"document", "tables", "machine"}, "the forms")
-        need(set(bash_completion("bench", "")) >= {"cas", "lock", "park", "channel", "all"}, "the workloads")
+        families = {"cas", "lock", "condition", "park", "channel", "all"}
+        need(set(bash_completion("bench", "")) >= families, "the workloads")
         need("lock.fair" in bash_completion("bench", "lock."), bash_completion("bench", "lock."))
     here = str(SOURCE / "tools/concede/main")
     need(bash_completion("report", "--from", here) == [here + ".c"], bash_completion("report", "--from", here))

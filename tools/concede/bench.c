@@ -35,20 +35,21 @@ enum {
 };
 static const tool_option_t options[] = {
     [THREADS] = { 't', "threads", "N[,N...]", "thread counts, where a workload leaves them open" },
-    [BETWEEN] = { 0, "between", "S:R[,S:R...]", "senders and receivers of channel.map" },
+    [BETWEEN] = { 0, "between", "S:R[,S:R...]", "senders and receivers of channel.map and condition.buffer" },
     [HELD] = { 0, "held", "TIME[,...]", "how long the lock is held, in lock.map and lock.handoff: 50ns, 1us ..." },
     [OUTSIDE] = { 0, "outside", "TIME[,...]", "and how long it is left alone in between, in the mean" },
     [INTERVAL] = { 0, "interval", "TIME[,...]",
                    "between messages, of all senders together, in channel.map (0: as fast as it goes), channel.late, "
                    "park.late; until park.timeout times out" },
     [BURST] = { 0, "burst", "N[,...]", "messages that are sent at once in channel.map" },
-    [WORK] = { 0, "work", "TIME[,...]", "work on each message in channel.map" },
+    [WORK] = { 0, "work", "TIME[,...]", "work on each message in channel.map and condition.buffer" },
     [NEIGHBOURS] = { 'n', "neighbours", "N[@CPU]",
                      "beside N processes that only count, on each usable CPU, or on this one" },
     [SECONDS] = { 's', "seconds", "S",
                   "length of one slice (default 0.1; lock.fair: 10), at least; each one runs once a round" },
     [REPEATS] = { 'r', "repeats", "N", "rounds, 1 to 64 (default 7; lock.fair: 3)" },
-    [CAPACITY] = { 0, "capacity", "N", "messages that a channel holds (default 1024)" },
+    [CAPACITY] = { 0, "capacity", "N",
+                   "messages that a channel holds (default 1024), or the buffer of condition.buffer (16)" },
     [SIZE] = { 0, "message-size", "BYTES", "8 (default), 64 or 256" },
     [PIN] = { 0, "pin", "HOW", "spread (default: thread i on usable CPU i mod n), none, or a list of CPUs" },
     [ONLY] = { 'o', "only", "NAME[,...]", "only implementations or peers whose name begins so" },
@@ -67,7 +68,7 @@ static const tool_option_t options[] = {
 };
 const tool_command_t concede_bench = {
     "bench",
-    "[cas|lock|park|channel|all|WORKLOAD]... [OPTION]...",
+    "[cas|lock|condition|park|channel|all|WORKLOAD]... [OPTION]...",
     "Measure concede beside what else there is.",
     "Every implementation of a workload runs in turn inside each round, in rotated order, so that all meet the same "
     "machine. A ratio is taken inside a round; shown are the median of the rounds and, as +-, half the distance "
@@ -188,7 +189,7 @@ typedef struct request {
 static void add_workload(request *r, const char *word)
 {
     if (!is_workload(word)) unknown_workload(word);
-    if (strcmp(word, "all") == 0) word = "cas,lock,park,channel";
+    if (strcmp(word, "all") == 0) word = "cas,lock,condition,park,channel";
     size_t at = strlen(r->workloads);
     if (at + strlen(word) + 2 > sizeof r->workloads) tool_usage_error(&concede_bench, "too many workloads");
     snprintf(r->workloads + at, sizeof r->workloads - at, "%s%s", at ? "," : "", word);

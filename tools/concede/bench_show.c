@@ -66,7 +66,8 @@ void show_run_name(const bench_run *run, char *text, size_t size)
     const bench_setting *s = &run->setting;
     int n = snprintf(text, size, "%s", run->workload);
 #define ADD(...) n += snprintf(text + n, n < (int)size ? size - (size_t)n : 0, __VA_ARGS__)
-    if (strcmp(run->workload, "channel.many") == 0 || strcmp(run->workload, "channel.map") == 0)
+    if (strcmp(run->workload, "channel.many") == 0 || strcmp(run->workload, "channel.map") == 0 ||
+        (run->family == BENCH_CONDITION && s->senders))
         ADD(", %u:%u", s->senders, s->threads - s->senders);
     else if (s->threads != 2 || run->family != BENCH_CHANNEL)
         ADD(", %u thread%s", s->threads, s->threads == 1 ? "" : "s");
@@ -76,9 +77,9 @@ void show_run_name(const bench_run *run, char *text, size_t size)
     if (strcmp(run->workload, "channel.map") == 0) {
         if (!s->interval_ns) ADD(", as fast as it goes");
         if (s->burst > 1) ADD(", %u at a time", s->burst);
-        if (s->work_ns) ADD(", %s of work", shortest(s->work_ns));
     }
-    if (s->capacity && s->capacity != 1024) ADD(", capacity %u", s->capacity);
+    if (s->work_ns && run->family != BENCH_PARK) ADD(", %s of work", shortest(s->work_ns));
+    if (s->capacity && s->capacity != (run->family == BENCH_CONDITION ? 16 : 1024)) ADD(", capacity %u", s->capacity);
     if (s->message_size && s->message_size != 8) ADD(", %u bytes", s->message_size);
 #undef ADD
 }

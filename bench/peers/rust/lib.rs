@@ -1,10 +1,11 @@
-//! The loops of loops/cas.h, loops/lock.h and loops/channel.h once more, in Rust, for what Rust has.
+//! The loops of loops/cas.h, lock.h, condition.h and channel.h once more, in Rust, for what Rust has.
 //!
 //! A call from C into a Rust library cannot be inlined, and these calls take nanoseconds; so the hot loop stands here,
 //! of the same shape as the one in C, and is called once a slice. What it shares with C is laid out as in bench.h.
 //!
 //!   cas      crossbeam_utils::Backoff by spin(), a fresh one for each operation
 //!   lock     std::sync::Mutex and parking_lot::Mutex by lock(), released by dropping the guard
+//!   condition  std::sync::Condvar and parking_lot::Condvar by wait(), notified before unlocking
 //!   channel  crossbeam_channel::bounded and std::sync::mpsc::sync_channel by send() and recv(), which block
 
 #![allow(non_upper_case_globals)] // what C sees
@@ -76,7 +77,8 @@ unsafe impl Sync for Subject {}
 
 const CAS: u32 = 0;
 const LOCK: u32 = 1;
-const CHANNEL: u32 = 3;
+const CONDITION: u32 = 2;
+const CHANNEL: u32 = 4;
 const CAN_SLEEP: u32 = 4;
 const ONE_TO_ONE: u32 = 8;
 
@@ -302,6 +304,203 @@ const fn lock<L: Lock>(name: &'static str) -> Subject {
 pub static rust_std_lock: Subject = lock::<std::sync::Mutex<Protected>>("Rust std Mutex\0");
 #[no_mangle]
 pub static rust_parking_lot: Subject = lock::<parking_lot::Mutex<Protected>>("parking_lot Mutex\0");
+
+// ---- condition -----------------------------------------------------------------------------------------------------
+
+#[derive(Default)]
+struct State {
+    round: u32,
+    answers: u32,
+    over: bool,
+    capacity: usize,
+    buffer: std::collections::VecDeque<u64>,
+}
+
+const BEGINS: usize = 0; // who waits on which condition: those who begin or send, and the others
+const ANSWERS: usize = 1;
+
+enum Wake {
+    Nobody,
+    One(usize),
+    All(usize),
+}
+
+/// A lock with two conditions.
+trait Monitor {
+    fn new(state: State) -> Self;
+    /// Takes the lock, waits on one of the conditions until it holds, does the section, which returns whom to wake
+    /// besides its result, and releases.
+    fn when<R>(
+        &self,
+        which: usize,
+        holds: impl Fn(&State) -> bool,
+        section: impl FnOnce(&mut State) -> (R, Wake),
+    ) -> R;
+}
+
+struct StdMonitor(std::sync::Mutex<State>, [std::sync::Condvar; 2]);
+impl Monitor for StdMonitor {
+    fn new(state: State) -> Self {
+        StdMonitor(std::sync::Mutex::new(state), Default::default())
+    }
+    #[inline(always)]
+    fn when<R>(
+        &self,
+        which: usize,
+        holds: impl Fn(&State) -> bool,
+        section: impl FnOnce(&mut State) -> (R, Wake),
+    ) -> R {
+        let mut state = self.0.lock().unwrap();
+        while !holds(&state) {
+            state = self.1[which].wait(state).unwrap();
+        }
+        let (result, wake) = section(&mut state);
+        match wake {
+            Wake::Nobody => {}
+            Wake::One(other) => self.1[other].notify_one(),
+            Wake::All(other) => self.1[other].notify_all(),
+        }
+        result
+    }
+}
+
+struct ParkingLotMonitor(parking_lot::Mutex<State>, [parking_lot::Condvar; 2]);
+impl Monitor for ParkingLotMonitor {
+    fn new(state: State) -> Self {
+        ParkingLotMonitor(parking_lot::Mutex::new(state), Default::default())
+    }
+    #[inline(always)]
+    fn when<R>(
+        &self,
+        which: usize,
+        holds: impl Fn(&State) -> bool,
+        section: impl FnOnce(&mut State) -> (R, Wake),
+    ) -> R {
+        let mut state = self.0.lock();
+        while !holds(&state) {
+            self.1[which].wait(&mut state);
+        }
+        let (result, wake) = section(&mut state);
+        match wake {
+            Wake::Nobody => {}
+            Wake::One(other) => drop(self.1[other].notify_one()),
+            Wake::All(other) => drop(self.1[other].notify_all()),
+        }
+        result
+    }
+}
+
+extern "C" fn condition_rounds<M: Monitor>(t: *mut Thread) {
+    let t = unsafe { &mut *t };
+    let monitor = unsafe { &(*(t.object as *const Aligned<M>)).0 };
+    let others = t.threads - 1;
+    let mut over = false;
+    if t.index == 0 {
+        let mut ops = 0;
+        let mut before = ticks();
+        while !over {
+            over = t.stopped();
+            monitor.when(
+                BEGINS,
+                |_| true,
+                |s| {
+                    s.round = s.round.wrapping_add(1);
+                    s.answers = 0;
+                    s.over = over;
+                    ((), if others == 1 { Wake::One(ANSWERS) } else { Wake::All(ANSWERS) })
+                },
+            );
+            monitor.when(BEGINS, |s| s.answers == others, |_| ((), Wake::Nobody));
+            let after = ticks();
+            t.record(after - before);
+            before = after;
+            ops += 1;
+        }
+        t.ops = ops;
+    } else {
+        let mut round = 0u32;
+        while !over {
+            round = round.wrapping_add(1);
+            over = monitor.when(
+                ANSWERS,
+                |s| s.round == round,
+                |s| {
+                    s.answers += 1;
+                    (s.over, if s.answers == others { Wake::One(BEGINS) } else { Wake::Nobody })
+                },
+            );
+        }
+    }
+}
+
+extern "C" fn condition_buffer<M: Monitor>(t: *mut Thread) {
+    let t = unsafe { &mut *t };
+    let monitor = unsafe { &(*(t.object as *const Aligned<M>)).0 };
+    let send = |value| {
+        monitor.when(
+            BEGINS,
+            |s| s.buffer.len() < s.capacity,
+            |s| {
+                s.buffer.push_back(value);
+                ((), Wake::One(ANSWERS))
+            },
+        )
+    };
+    let receive = || {
+        monitor.when(ANSWERS, |s| !s.buffer.is_empty(), |s| (s.buffer.pop_front().unwrap(), Wake::One(BEGINS)))
+    };
+    let (mut ops, mut sum) = (0u64, 0u64);
+    if t.index < t.senders {
+        while !t.stopped() {
+            ops += 1;
+            sum = sum.wrapping_add(ops);
+            send(ops);
+        }
+        if unsafe { (*t.done).fetch_add(1, AcqRel) } + 1 == t.senders {
+            for _ in t.senders..t.threads {
+                send(0);
+            }
+        }
+        t.retries = ops; // sent; ops is what was received
+    } else {
+        let turns = t.work;
+        loop {
+            let value = receive();
+            if value == 0 {
+                break;
+            }
+            sum = sum.wrapping_add(value);
+            ops += 1;
+            work(turns);
+        }
+        t.ops = ops;
+    }
+    t.sum = sum;
+}
+
+extern "C" fn condition_create<M: Monitor>(s: &Setting) -> *mut c_void {
+    check_sizes();
+    let capacity = s.capacity as usize;
+    let state =
+        State { capacity, buffer: std::collections::VecDeque::with_capacity(capacity), ..Default::default() };
+    Box::into_raw(Box::new(Aligned(M::new(state)))) as *mut c_void
+}
+
+const fn condition<M: Monitor>(name: &'static str) -> Subject {
+    Subject {
+        family: CONDITION,
+        flags: CAN_SLEEP,
+        name: name.as_ptr(),
+        uses: "wait(); notify_one(), notify_all() before unlocking; the loop is in Rust\0".as_ptr(),
+        create: condition_create::<M>,
+        destroy: destroy::<Aligned<M>>,
+        loops: [Some(condition_rounds::<M>), Some(condition_buffer::<M>), None, None, None],
+    }
+}
+#[no_mangle]
+pub static rust_std_condition: Subject = condition::<StdMonitor>("Rust std Condvar\0");
+#[no_mangle]
+pub static rust_parking_lot_condition: Subject = condition::<ParkingLotMonitor>("parking_lot Condvar\0");
 
 // ---- channel -------------------------------------------------------------------------------------------------------
 

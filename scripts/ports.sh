@@ -110,7 +110,8 @@ rm -rf build/debian
 mkdir -p "$debian"
 tar -c --exclude=./build* --exclude=./.git . | tar -x -C "$debian"
 version=$(sed -n 's/.*STRING "\(.*\)"/\1/p' include/concede/version.h)
-if ! install_missing dh=debhelper dpkg-buildpackage=dpkg-dev fakeroot=fakeroot lintian=lintian; then
+if ! install_missing dh=debhelper dpkg-buildpackage=dpkg-dev fakeroot=fakeroot lintian=lintian \
+    "$probes=systemtap-sdt-dev"; then
     leave_out "the Debian package (its tools are missing)"
 elif [ "$(cd "$debian" && dpkg-parsechangelog -S Version)" = "$version" ] &&
     (cd "$debian" && dpkg-buildpackage -us -uc -j"$(nproc)") >build/debian/build.log 2>&1 &&

@@ -91,7 +91,7 @@ def private_names(path):
     names |= set(re.findall(r"^typedef [^{;]*?\b(\w+);", text, flags=re.M))
     for body in re.findall(r"^(?:typedef )?enum(?: \w+)?\s*\{(.*?)\}", text, flags=re.M | re.S):
         names |= set(re.findall(r"(?:^|,)\s*(\w+)", body))
-    return {n for n in names if not re.match(r"cc_|CC_|CONCEDE_|_", n)}
+    return {n for n in names if not re.match(r"cc_|CC_|CONCEDE_|SDT_|_", n)}
 
 
 def renamed(text, names):

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counters.h"
+#include "probe.h"
+
 /* ---- Making and unmaking ---------------------------------------------------------------------------------------- */
 
 /* Positions go in steps of 2 and wrap around. Their differences must tell a full channel from an empty one even then,
@@ -226,6 +229,7 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
     await.snooze_iters = channel->snooze_iters;
     await.in_channel = true;
     await.relayed = !cc_channel_is_spsc_(channel);
+    CC_PROBE_(channel__wait__begin, channel, direction);
     for (;;) {
         if (gathers && has_(channel, direction, 1)) {
             gather_(channel, direction);
@@ -244,7 +248,10 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
     cc_event_await_end_(&await);
     if (!cc_channel_is_spsc_(channel) && await.announced && cc_mpmc_has_more_(channel, direction))
         cc_event_relay_(event);
-    return result == EAGAIN ? ETIMEDOUT : result;
+    if (result == EAGAIN) result = ETIMEDOUT;
+    CC_PROBE_(channel__wait__end, channel, CC_COUNT_ENDING_(await.slept, await.yielded), await.slept_ns, result,
+              direction);
+    return result;
 }
 
 /* ---- Out of line, any kind -------------------------------------------------------------------------------------- */

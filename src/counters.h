@@ -14,6 +14,7 @@
 
 enum { CC_COUNT_LOCK_, CC_COUNT_EVENT_, CC_COUNT_CHANNEL_, CC_COUNT_KINDS_ };   /* who waits */
 enum { CC_COUNT_SPUN_, CC_COUNT_YIELDED_, CC_COUNT_SLEPT_, CC_COUNT_ENDINGS_ }; /* how a wait ended */
+#define CC_COUNT_ENDING_(slept, yielded) ((slept) ? CC_COUNT_SLEPT_ : (yielded) ? CC_COUNT_YIELDED_ : CC_COUNT_SPUN_)
 
 #if defined(CC_MODEL)
 #define cc_count_wait_(kind, ending, slept_ns) ((void)(kind), (void)(ending), (void)(slept_ns))

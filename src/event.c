@@ -6,6 +6,7 @@
 #include "costs.h"
 #include "counters.h"
 #include "os.h"
+#include "probe.h"
 #include "snooze.h"
 
 /* ---- What an event has learned ---------------------------------------------------------------------------------- */
@@ -117,6 +118,7 @@ static bool sleep_once_(cc_event_await_t *await)
     int woken = EAGAIN;
     if (cc_load_acquire(&event->epoch) == key) { /* [event.epoch] pairs with the add in cc_event_notify_slow_() */
         uint64_t began = cc_count_now_();
+        CC_PROBE_(event__sleep, event);
         woken = cc_os_wait_(&event->epoch, key, deadline);
         if (woken != EAGAIN) {
             await->slept = true;
@@ -144,7 +146,7 @@ static unsigned kind_of_await_(const cc_event_await_t *await)
 
 static void count_await_(const cc_event_await_t *await)
 {
-    unsigned ending = await->slept ? CC_COUNT_SLEPT_ : await->yielded ? CC_COUNT_YIELDED_ : CC_COUNT_SPUN_;
+    unsigned ending = CC_COUNT_ENDING_(await->slept, await->yielded);
     cc_count_wait_(kind_of_await_(await), ending, await->slept_ns);
 }
 
@@ -152,7 +154,9 @@ bool cc_event_wait_slow_(cc_event_t *event, uint32_t key, uint64_t deadline)
 {
     cc_event_await_t await = cc_event_await_begin_(event, deadline);
     await.key = key;
+    CC_PROBE_(event__wait__begin, event, false);
     bool in_time = sleep_once_(&await);
+    CC_PROBE_(event__wait__end, event, CC_COUNT_ENDING_(await.slept, false), await.slept_ns, false);
     if (await.slept) count_await_(&await);
     return in_time;
 }
@@ -243,6 +247,7 @@ void cc_event_notify_slow_(cc_event_t *event, uint32_t whom)
     cc_store_relaxed(&event->woken_at, (uint32_t)now); /* relaxed, both: statistics */
     cc_store_relaxed(&event->left_to_it, 0);
     cc_fetch_add_release(&event->epoch, 1); /* [event.epoch] pairs with the loads in listen_() and sleep_once_() */
+    CC_PROBE_(event__wake, event, whom == CC_NOTIFY_ALL_);
     cc_os_wake_(&event->epoch, whom == CC_NOTIFY_ALL_ ? CC_OS_ALL : 1);
     cc_count_wake_(kind);
 }
@@ -369,6 +374,7 @@ bool cc_event_await_slow_(cc_event_await_t *await)
             now = cc_os_now_();
             if (now >= await->deadline) return false;
         }
+        CC_PROBE_(event__wait__begin, event, await->in_channel);
         await->phase = SNOOZING;
         await->teaches = await->snooze_iters == 0;
         await->spin_limit = cc_snooze_spin_limit_();
@@ -461,6 +467,8 @@ void cc_event_await_end_slow_(cc_event_await_t *await)
     case EXPIRED: teach_(await, CC_SLEPT_LONG_); break;
     default: break;
     }
+    CC_PROBE_(event__wait__end, event, CC_COUNT_ENDING_(await->slept, await->yielded), await->slept_ns,
+              await->in_channel);
     count_await_(await);
 }
 

@@ -5,6 +5,7 @@
 #include "costs.h"
 #include "counters.h"
 #include "os.h"
+#include "probe.h"
 #include "snooze.h"
 
 /* The word:
@@ -155,6 +156,7 @@ static bool spin_(waiter_t *w)
 static bool sleep_(waiter_t *w, uint32_t seen)
 {
     uint64_t before = cc_os_now_();
+    CC_PROBE_(lock__sleep, w->lock);
     int result = cc_os_wait_(&w->lock->word, seen, w->deadline);
     if (result == EAGAIN) return false;
     uint64_t after = cc_os_now_();
@@ -218,8 +220,10 @@ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
     uint64_t now = deadline == CC_FOREVER ? 0 : cc_os_now_();
     if (now >= deadline) return cc_lock_try_acquire_slow_(lock);
     waiter_t w = { .lock = lock, .deadline = deadline, .spin_ns = spin_ns_(deadline - now) };
+    CC_PROBE_(lock__wait__begin, lock);
     bool taken = spin_(&w) || sleep_for_it_(&w);
-    unsigned ending = w.has_slept ? CC_COUNT_SLEPT_ : w.has_yielded ? CC_COUNT_YIELDED_ : CC_COUNT_SPUN_;
+    unsigned ending = CC_COUNT_ENDING_(w.has_slept, w.has_yielded);
+    CC_PROBE_(lock__wait__end, lock, ending, w.slept_ns, taken);
     cc_count_wait_(CC_COUNT_LOCK_, ending, w.slept_ns);
     return taken;
 }
@@ -228,14 +232,18 @@ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
 void cc_lock_acquire_spin_slow_(cc_lock_t *lock)
 {
     waiter_t w = { .lock = lock, .deadline = CC_FOREVER, .spin_ns = CC_LOCK_OWED_NS, .never_calls = true };
+    CC_PROBE_(lock__wait__begin, lock);
     while (!spin_(&w)) w.may_inherit = true;
+    CC_PROBE_(lock__wait__end, lock, CC_COUNT_SPUN_, w.slept_ns, true);
     cc_count_wait_(CC_COUNT_LOCK_, CC_COUNT_SPUN_, 0);
 }
 
 /* The word is given up already, and the next holder may have freed it: only its address is used. */
 void cc_lock_release_slow_(cc_lock_t *lock, uint32_t seen)
 {
+    if (seen & ALL_OWED) CC_PROBE_(lock__handover, lock);
     if (!(seen & PARKED)) return;
+    CC_PROBE_(lock__wake, lock);
     cc_os_wake_(&lock->word, 1);
     cc_count_wake_(CC_COUNT_LOCK_);
 }

@@ -2,6 +2,7 @@
 #include <concede/park.h>
 
 #include "os.h"
+#include "probe.h"
 
 /* The race: the owner finds no token and goes to sleep while another thread gives one. Both change the same word with a
  * read-modify-write, so one of them comes first: either the owner's EMPTY -> PARKED fails on the token, or the giver's
@@ -14,6 +15,7 @@ bool cc_parker_park_slow_(cc_parker_t *parker, uint64_t deadline)
     while (!expired) {
         seen = CC_PARKER_TOKEN_;
         if (cc_cas_acquire(&parker->state, &seen, CC_PARKER_EMPTY_)) return true; /* [park.token] with unpark's swap */
+        CC_PROBE_(parker__sleep, parker);
         int result = cc_os_wait_(&parker->state, CC_PARKER_PARKED_, deadline);
         expired = result == ETIMEDOUT && cc_os_now_() >= deadline;
     }
@@ -25,5 +27,6 @@ bool cc_parker_park_slow_(cc_parker_t *parker, uint64_t deadline)
  * futex word meanwhile, somebody there wakes for no reason, which os.h allows. */
 void cc_parker_unpark_slow_(cc_parker_t *parker)
 {
+    CC_PROBE_(parker__wake, parker);
     cc_os_wake_(&parker->state, 1);
 }

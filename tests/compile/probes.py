@@ -1,0 +1,201 @@
+"""The probes of src/probe.h: what concede_probes(7) lists, one nop each, and a tracer can read them."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+BINARY = pathlib.Path(os.environ["CONCEDE_BINARY_DIR"])
+LIBRARY = BINARY / "libconcede.so"
+PAGE = SOURCE / "man/concede_probes.7"
+sys.path.insert(0, str(SOURCE / "tests"))
+from checks import case, main, need, run, skip, tool  # noqa: E402
+
+# Every probe fires: two threads contend for a lock until one is owed it, and wait for an event, a channel, a parker.
+PROGRAM = r"""
+#include <concede/concede.h>
+#include <pthread.h>
+#include <time.h>
+static cc_lock_t lock = CC_LOCK_INIT;
+static cc_event_t event = CC_EVENT_INIT;
+static cc_parker_t parker = CC_PARKER_INIT;
+static cc_channel_t *channel;
+static uint32_t flag;
+static void sleep_ms(long ms)
+{
+    struct timespec time = { 0, ms * 1000000 };
+    nanosleep(&time, NULL);
+}
+static void *body(void *unused)
+{
+    uint64_t message;
+    for (int i = 0; i < 20; i++) {
+        cc_lock_acquire(&lock);
+        sleep_ms(2);
+        cc_lock_release(&lock);
+    }
+    CC_EVENT_AWAIT(&event, cc_load_acquire(&flag) != 0);
+    (void)!cc_channel_recv(channel, &message);
+    cc_parker_park(&parker);
+    return unused;
+}
+int main(void)
+{
+    pthread_t thread;
+    uint64_t message = 7;
+    cc_channel_options_t options = CC_CHANNEL_OPTIONS_INIT(1, sizeof message);
+    options.snooze_iters = CC_SNOOZE_NONE;
+    if (cc_channel_create(&channel, &options) != 0) return 1;
+    pthread_create(&thread, NULL, body, NULL);
+    for (int i = 0; i < 20; i++) {
+        cc_lock_acquire(&lock);
+        sleep_ms(2);
+        cc_lock_release(&lock);
+    }
+    sleep_ms(200);
+    cc_store_release(&flag, 1);
+    cc_event_notify_all(&event);
+    sleep_ms(200);
+    if (cc_channel_send(channel, &message) != 0) return 1;
+    sleep_ms(200);
+    cc_parker_unpark(&parker);
+    pthread_join(thread, NULL);
+    cc_channel_destroy(channel);
+    return 0;
+}
+"""
+
+
+def probes():
+    """(address, name, values) of each place in the library; the test is left out if it was built without."""
+    notes = run(tool("readelf"), "-n", LIBRARY if LIBRARY.exists() else skip("no shared library here"))
+    found = re.findall(r"Provider: concede\s+Name: (\w+)\s+Location: (0x[0-9a-f]+),.*\n\s+Arguments: (.*)", notes)
+    return [(int(at, 16), name, values.split()) for name, at, values in found] or skip("built without <sys/sdt.h>")
+
+
+def in_manual():
+    """name: how many values the manual gives it."""
+    rows = re.findall(r"^\.It (\w+__\w+) Ta (.*)$", PAGE.read_text(), flags=re.M)
+    return {name: len(values.split(":")[0].split(",")) for name, values in rows}
+
+
+def program(folder):
+    binary = pathlib.Path(folder, "program")
+    run(os.environ["CC"], "-std=gnu11", "-O2", "-I", SOURCE / "include", "-x", "c", "-", "-x", "none", LIBRARY,
+        "-Wl,-rpath," + str(BINARY), "-pthread", "-o", binary, stdin=PROGRAM)
+    return binary
+
+
+@case
+def manual_lists_the_probes_and_their_values():
+    found = {(name, len(values)) for _, name, values in probes()}
+    need(found == set(in_manual().items()), "library %s\nmanual %s" % (sorted(found), sorted(in_manual().items())))
+
+
+@case
+def each_is_one_nop():
+    places = probes()
+    text = run(tool("objdump"), "-d", "--no-show-raw-insn", LIBRARY)
+    code = dict(re.findall(r"^\s*([0-9a-f]+):\s+(\S.*?)\s*$", text, flags=re.M))
+    for at, name, _ in places:
+        need(code.get("%x" % at) == "nop", "%s: %s" % (name, code.get("%x" % at)))
+
+
+@case
+def without_them_there_is_no_trace_of_them():
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder, "lock.o")
+        run(os.environ["CC"], "-std=gnu11", "-O2", "-I", SOURCE / "include", "-c", SOURCE / "src/lock.c", "-o", out)
+        need("stapsdt" not in run(tool("readelf"), "-S", out), "notes without CC_USDT")
+
+
+@case(each=["ON", "OFF", "AUTO"])
+def build_has_them_as_asked(choice):
+    here = "yes" in run(os.environ["CC"], "-E", "-x", "c", "-", stdin="#if __has_include(<sys/sdt.h>)\nyes\n#endif\n")
+    refused = choice == "ON" and not here
+    with tempfile.TemporaryDirectory() as folder:
+        out = run("cmake", "-S", SOURCE, "-B", folder, "-DCONCEDE_USDT=" + choice, "-DCONCEDE_TESTS=OFF",
+                  "-DCONCEDE_TOOLS=OFF", "-DCONCEDE_BENCH=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", fails=refused)
+        commands = pathlib.Path(folder, "compile_commands.json")
+        if refused:
+            need("systemtap-sdt-dev" in out, out)
+        else:
+            need(("-DCC_USDT" in commands.read_text()) == (here and choice != "OFF"), commands.read_text()[:500])
+
+
+# What gdb finds at each kind of probe the first time it gets there.
+DEBUGGER = """
+import gdb
+class At(gdb.Breakpoint):
+    def stop(self):
+        first, count = (int(gdb.parse_and_eval("$_probe_arg" + which)) for which in "0c")
+        gdb.write("at %s %d of %d\\n" % (self.location.split(":")[1], first, count))
+        self.enabled = False
+        return False
+gdb.execute("break main")
+gdb.execute("run")
+for name in names: At("-probe-stap concede:" + name)
+gdb.execute("continue")
+"""
+
+
+@case
+def debugger_stops_at_each_and_reads_its_values():
+    names = sorted({name for _, name, _ in probes()})
+    gdb = tool("gdb")
+    with tempfile.TemporaryDirectory() as folder:
+        script = pathlib.Path(folder, "script.py")
+        script.write_text("names = %r\n%s" % (names, DEBUGGER))
+        out = run(gdb, "-nx", "-batch", "-x", script, program(folder))
+    if "Couldn't get registers" in out or "Could not trace" in out:
+        skip("gdb may not trace here")
+    reached = {name: (int(first), int(count)) for name, first, count in re.findall(r"^at (\w+) (\d+) of (\d+)$", out,
+                                                                                     flags=re.M)}
+    need(set(reached) == set(names), "not reached: %s\n%s" % (sorted(set(names) - set(reached)), out))
+    for name, (first, count) in reached.items():
+        need(first != 0 and count == in_manual()[name], "%s: %d, %d values" % (name, first, count))
+
+
+@case
+def tracer_records_waits_that_tune_reads():
+    bpftrace = tool("bpftrace")
+    probes()
+    script = re.search(r"<<'END'\n(.*?)^END$", PAGE.read_text(), flags=re.M | re.S).group(1).replace(r"\e", "\\")
+    with tempfile.TemporaryDirectory() as folder:
+        path, waits = pathlib.Path(folder, "waits.bt"), pathlib.Path(folder, "waits")
+        text = script.replace("/usr/local/lib/libconcede.so", str(LIBRARY)) + 'BEGIN { printf("# begun\\n"); }\n'
+        need(str(LIBRARY) in text, script)
+        path.write_text(text)
+        with open(waits, "w") as out:
+            tracer = subprocess.Popen([bpftrace, "-q", path], stdout=out, stderr=subprocess.PIPE, text=True,
+                                      env=dict(os.environ, BPFTRACE_NO_USER_SYMBOLS="1"))
+        try:
+            deadline = time.time() + 60
+            while tracer.poll() is None and waits.read_text() == "" and time.time() < deadline:
+                time.sleep(0.2)
+            if waits.read_text() == "":
+                if tracer.poll() is None:
+                    tracer.kill()
+                skip("bpftrace may not trace here: " + (tracer.communicate()[1].strip().splitlines() or ["?"])[-1])
+            run(program(folder))
+            time.sleep(1)
+        finally:
+            if tracer.poll() is None:
+                tracer.send_signal(signal.SIGINT)
+            tracer.communicate(timeout=60)
+        times = [int(line) for line in waits.read_text().split("\n") if re.match(r"\d+$", line)]
+        # 40 sections of 2 ms, for most of which the other thread waits, which it does not do for long under a load.
+        need(len(times) >= 3 and max(times) >= 1000000, times)
+        concede = BINARY / "tools/concede/concede"
+        if concede.exists():
+            read = json.loads(run(concede, "tune", "--file", waits, "--json"))["waits"]
+            need((read["min_ns"], read["max_ns"]) == (min(times), max(times)), read)
+
+
+if __name__ == "__main__":
+    main(jobs=2)

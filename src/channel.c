@@ -176,15 +176,18 @@ static int try_recv_(cc_channel_t *channel, void *messages, size_t n, size_t *do
 /* ---- Waiting ---------------------------------------------------------------------------------------------------- */
 
 /* In a stream the faster side catches up with the slower one and then takes every cache line from it half-finished. So
- * a side that has to wait after a run of messages without a wait lets a batch come together, step by step: it goes on
- * to the next step only while more keeps coming. A message that comes alone is held up for the first step's time at
+ * a side that has to wait after a run of messages without a wait lets a batch come together, in stages: it goes on to
+ * the next stage only while more keeps coming. A message that comes alone is held up for the first stage's time at
  * most. With a fixed snooze_iters nothing is held up, and neither is anything in a channel of fewer than 8 slots: a
- * batch is at most a quarter of the slots, and one of a single message is none. (Measured with `concede bench
- * channel.stream` on AMD Zen 3: a message takes 3 to 5 ns.) */
-enum { RUN = 8, BATCH = 256, GATHER_CAPACITY = 8 };
-static const struct step {
-    uint32_t messages, ns;
-} steps[] = { { 4, 100 }, { 16, 200 }, { 64, 400 }, { BATCH, 1000 } };
+ * batch is at most a quarter of the slots, and one of a single message is none.
+ *
+ * A stage is over when so many bytes of slots are there, because lines of cache are what takes the time. (Measured with
+ * `concede bench channel.stream` on AMD Zen 3: a message of 8 bytes, with a slot of 16, takes 3 to 5 ns, and one of 64
+ * bytes, with a slot of 128, takes 30 to 50 ns.) */
+enum { RUN = 4, GATHER_CAPACITY = 8 };
+static const struct stage {
+    uint32_t bytes, ns;
+} stages[] = { { 64, 100 }, { 256, 200 }, { 1024, 400 }, { 4096, 1000 } };
 
 static bool has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
@@ -202,9 +205,10 @@ static bool is_in_stream_(cc_channel_t *channel, cc_direction_t direction)
 static void gather_(cc_channel_t *channel, cc_direction_t direction)
 {
     size_t quarter = (channel->mask + 1) / 4;
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        size_t wanted = steps[i].messages < quarter ? steps[i].messages : quarter;
-        uint32_t pauses = cc_backoff_pauses_(steps[i].ns);
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
+        size_t fill = stages[i].bytes / channel->layout.stride;
+        size_t wanted = fill < 2 ? 2 : fill < quarter ? fill : quarter;
+        uint32_t pauses = cc_backoff_pauses_(stages[i].ns);
         while (!has_(channel, direction, wanted)) {
             if (pauses-- == 0) return;
             cc_pause();
@@ -261,36 +265,57 @@ static bool fits_(const cc_channel_t *channel, size_t size)
     return size == channel->layout.message_size;
 }
 
-int cc_channel_try_send_any_(cc_channel_t *channel, const void *message, size_t size)
+/* One message of any size; EAGAIN only if it does not wait. */
+static CC_NOINLINE_ int send_one_(cc_channel_t *channel, const void *message, size_t size, bool waits,
+                                  uint64_t deadline)
 {
     size_t done;
     if (!fits_(channel, size)) return EINVAL;
-    if (!cc_channel_is_spsc_(channel) && CC_LIKELY_(cc_mpmc_send_one_(channel, message))) return 0;
-    return try_send_(channel, message, 1, &done);
+    if (!cc_channel_is_spsc_(channel) && cc_mpmc_send_one_(channel, message, channel->layout)) return 0;
+    int result = try_send_(channel, message, 1, &done);
+    if (result != EAGAIN || !waits) return result;
+    return wait_(channel, CC_SENDING_, (void *)(uintptr_t)message, 1, &done, deadline);
 }
 
-int cc_channel_try_recv_any_(cc_channel_t *channel, void *message, size_t size)
+static CC_NOINLINE_ int recv_one_(cc_channel_t *channel, void *message, size_t size, bool waits, uint64_t deadline)
 {
     size_t done;
     if (!fits_(channel, size)) return EINVAL;
-    if (!cc_channel_is_spsc_(channel) && CC_LIKELY_(cc_mpmc_recv_one_(channel, message))) return 0;
-    return try_recv_(channel, message, 1, &done);
+    if (!cc_channel_is_spsc_(channel) && cc_mpmc_recv_one_(channel, message, channel->layout)) return 0;
+    int result = try_recv_(channel, message, 1, &done);
+    if (result != EAGAIN || !waits) return result;
+    return wait_(channel, CC_RECEIVING_, message, 1, &done, deadline);
+}
+
+/* Most messages are a pointer or a number. For 8 bytes all of the layout is a constant; and because whatever else may
+ * happen is left to a function that is not inlined, a message that need not wait costs no register to be saved. */
+static bool is_mpmc_of_8_(const cc_channel_t *channel, size_t size)
+{
+    return channel->shape == cc_channel_shape_(CC_CHANNEL_MPMC, 8) && size == 8;
 }
 
 int cc_channel_send_any_(cc_channel_t *channel, const void *message, size_t size, uint64_t deadline)
 {
-    size_t done;
-    int result = cc_channel_try_send_any_(channel, message, size);
-    if (CC_LIKELY_(result != EAGAIN)) return result;
-    return wait_(channel, CC_SENDING_, (void *)(uintptr_t)message, 1, &done, deadline);
+    if (CC_LIKELY_(is_mpmc_of_8_(channel, size) && cc_mpmc_send_one_(channel, message, cc_slot_layout_(8)))) return 0;
+    return send_one_(channel, message, size, true, deadline);
 }
 
 int cc_channel_recv_any_(cc_channel_t *channel, void *message, size_t size, uint64_t deadline)
 {
-    size_t done;
-    int result = cc_channel_try_recv_any_(channel, message, size);
-    if (CC_LIKELY_(result != EAGAIN)) return result;
-    return wait_(channel, CC_RECEIVING_, message, 1, &done, deadline);
+    if (CC_LIKELY_(is_mpmc_of_8_(channel, size) && cc_mpmc_recv_one_(channel, message, cc_slot_layout_(8)))) return 0;
+    return recv_one_(channel, message, size, true, deadline);
+}
+
+int cc_channel_try_send_any_(cc_channel_t *channel, const void *message, size_t size)
+{
+    if (CC_LIKELY_(is_mpmc_of_8_(channel, size) && cc_mpmc_send_one_(channel, message, cc_slot_layout_(8)))) return 0;
+    return send_one_(channel, message, size, false, 0);
+}
+
+int cc_channel_try_recv_any_(cc_channel_t *channel, void *message, size_t size)
+{
+    if (CC_LIKELY_(is_mpmc_of_8_(channel, size) && cc_mpmc_recv_one_(channel, message, cc_slot_layout_(8)))) return 0;
+    return recv_one_(channel, message, size, false, 0);
 }
 
 size_t cc_channel_send_many_any_(cc_channel_t *channel, const void *messages, size_t n, size_t size)

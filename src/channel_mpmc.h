@@ -34,66 +34,53 @@ CC_TEMPLATE_ cc_index_ *cc_mpmc_stamp_(const cc_channel_t *channel, cc_index_ po
 }
 
 /* Steps 3 and 4 of sending. */
-CC_TEMPLATE_ void cc_mpmc_write_(cc_channel_t *channel, cc_index_ position, const void *message,
-                                 cc_slot_layout_t layout)
+CC_TEMPLATE_ void cc_mpmc_write_(unsigned char *slot, cc_index_ position, const void *message, cc_slot_layout_t layout)
 {
-    unsigned char *slot = cc_channel_slot_(channel, position, layout);
     cc_atomic_copy_(slot, message, layout.message_size);
     /* [mpmc.stamp] pairs with the receiver's look at it */
     cc_store_release(cc_slot_stamp_(slot, layout), (cc_index_)(position + 1));
 }
 
 /* Steps 3 and 4 of receiving. */
-CC_TEMPLATE_ void cc_mpmc_read_(cc_channel_t *channel, cc_index_ position, void *message, cc_slot_layout_t layout)
+CC_TEMPLATE_ void cc_mpmc_read_(const cc_channel_t *channel, unsigned char *slot, cc_index_ position, void *message,
+                                cc_slot_layout_t layout)
 {
-    unsigned char *slot = cc_channel_slot_(channel, position, layout);
     cc_atomic_copy_(message, slot, layout.message_size);
     /* [mpmc.stamp] pairs with the sender's look at it */
     cc_store_release(cc_slot_stamp_(slot, layout), (cc_index_)(position + 2 * (channel->mask + 1)));
 }
 
-/* Steps 1 and 2 for one position, if that can be done without waiting or losing a race. */
-CC_TEMPLATE_ bool cc_mpmc_take_one_(cc_channel_t *channel, cc_direction_t direction, cc_index_ *position,
-                                    cc_slot_layout_t layout)
+/* Steps 1 and 2 for one position, if that can be done without waiting or losing a race: its slot, else NULL. */
+CC_TEMPLATE_ unsigned char *cc_mpmc_take_one_(cc_channel_t *channel, cc_direction_t direction, cc_index_ *position,
+                                              cc_slot_layout_t layout)
 {
     cc_mpmc_side_t *side = cc_mpmc_side_(channel, direction);
-    cc_index_ seen = *position = cc_load_relaxed(&side->position);            /* relaxed: the swap decides */
-    cc_index_ stamp = cc_load_acquire(cc_mpmc_stamp_(channel, seen, layout)); /* [mpmc.stamp] pairs with both stamps */
-    if (CC_UNLIKELY_(stamp != cc_mpmc_awaited_(seen, direction))) return false;
-    return CC_LIKELY_(cc_cas_relaxed(&side->position, &seen, (cc_index_)(seen + 2))); /* relaxed: the stamps order */
+    cc_index_ seen = *position = cc_load_relaxed(&side->position); /* relaxed: the swap decides */
+    unsigned char *slot = cc_channel_slot_(channel, seen, layout);
+    cc_index_ stamp = cc_load_acquire(cc_slot_stamp_(slot, layout)); /* [mpmc.stamp] pairs with both stamps */
+    if (CC_UNLIKELY_(stamp != cc_mpmc_awaited_(seen, direction))) return NULL;
+    /* relaxed: the stamps order the messages */
+    return CC_LIKELY_(cc_cas_relaxed(&side->position, &seen, (cc_index_)(seen + 2))) ? slot : NULL;
 }
 
-CC_TEMPLATE_ bool cc_mpmc_send_one_with_layout_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout)
+CC_TEMPLATE_ bool cc_mpmc_send_one_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout)
 {
     cc_index_ position;
-    if (!cc_mpmc_take_one_(channel, CC_SENDING_, &position, layout)) return false;
-    cc_mpmc_write_(channel, position, message, layout);
+    unsigned char *slot = cc_mpmc_take_one_(channel, CC_SENDING_, &position, layout);
+    if (CC_UNLIKELY_(!slot)) return false;
+    cc_mpmc_write_(slot, position, message, layout);
     cc_event_relay_(&channel->not_empty); /* [channel.sleep] the stamp before, the event after */
     return true;
 }
 
-CC_TEMPLATE_ bool cc_mpmc_recv_one_with_layout_(cc_channel_t *channel, void *message, cc_slot_layout_t layout)
+CC_TEMPLATE_ bool cc_mpmc_recv_one_(cc_channel_t *channel, void *message, cc_slot_layout_t layout)
 {
     cc_index_ position;
-    if (!cc_mpmc_take_one_(channel, CC_RECEIVING_, &position, layout)) return false;
-    cc_mpmc_read_(channel, position, message, layout);
+    unsigned char *slot = cc_mpmc_take_one_(channel, CC_RECEIVING_, &position, layout);
+    if (CC_UNLIKELY_(!slot)) return false;
+    cc_mpmc_read_(channel, slot, position, message, layout);
     cc_event_relay_(&channel->not_full); /* [channel.sleep] the stamp before, the event after */
     return true;
-}
-
-/* Most messages are a pointer or a number: for that size everything is a constant. */
-CC_TEMPLATE_ bool cc_mpmc_send_one_(cc_channel_t *channel, const void *message)
-{
-    if (CC_LIKELY_(channel->layout.message_size == 8))
-        return cc_mpmc_send_one_with_layout_(channel, message, cc_slot_layout_(8));
-    return cc_mpmc_send_one_with_layout_(channel, message, channel->layout);
-}
-
-CC_TEMPLATE_ bool cc_mpmc_recv_one_(cc_channel_t *channel, void *message)
-{
-    if (CC_LIKELY_(channel->layout.message_size == 8))
-        return cc_mpmc_recv_one_with_layout_(channel, message, cc_slot_layout_(8));
-    return cc_mpmc_recv_one_with_layout_(channel, message, channel->layout);
 }
 
 #endif

@@ -3,6 +3,7 @@
  * Every other header starts with it, and no other file asks which compiler this is.
  *
  *   CC_COLD_                 a slow path; kept out of line and away from the hot code
+ *   CC_NOINLINE_             kept out of line, though it is not cold
  *   CC_INLINE_               every inline function; src/symbols.c makes symbols of them
  *   CC_TEMPLATE_             a function that is called with constants, and compiled anew for each
  *   CC_FLAT_                 after CC_INLINE_: really inline, because a call would force its arguments into memory
@@ -24,6 +25,7 @@
 #define CC_MAY_SHADOW_BEGIN_   _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"")
 #define CC_MAY_SHADOW_END_     _Pragma("GCC diagnostic pop")
 #define CC_COLD_               __attribute__((noinline, cold))
+#define CC_NOINLINE_           __attribute__((noinline))
 #define CC_INLINE_             static inline __attribute__((unused))
 #define CC_TEMPLATE_           static inline __attribute__((always_inline, unused))
 #define CC_FLAT_               __attribute__((always_inline))
@@ -36,6 +38,7 @@
 #define CC_MAY_SHADOW_BEGIN_ __pragma(warning(push)) __pragma(warning(disable : 4457 4458 4459))
 #define CC_MAY_SHADOW_END_   __pragma(warning(pop))
 #define CC_COLD_             __declspec(noinline)
+#define CC_NOINLINE_         __declspec(noinline)
 #define CC_INLINE_           static inline
 #define CC_TEMPLATE_         static __forceinline
 #define CC_FLAT_

@@ -673,7 +673,7 @@ TEST(try_does_not_wait_for_a_half_finished_send_and_nothing_overtakes_it)
     cc_channel_close(ch);
     CHECK_EQ(cc_channel_try_recv(ch, &message), EAGAIN); /* closed, but not drained: that send was accepted */
     uint32_t first = 98;
-    cc_mpmc_write_(ch, position, &first, ch->layout);
+    cc_mpmc_write_(cc_channel_slot_(ch, position, ch->layout), position, &first, ch->layout);
     CHECK_EQ(cc_channel_try_recv(ch, &message), 0);
     CHECK_EQ(message, 98);
     CHECK_EQ(cc_channel_try_recv(ch, &message), 0);
@@ -963,22 +963,23 @@ static unsigned pauses_after(unsigned run, unsigned at_each_pause, unsigned come
     return fake.pauses;
 }
 
-/* A pause takes 40 ns here: a step of 100 ns is 2 pauses. */
+/* A pause takes 40 ns here: a stage of 100 ns is 2 pauses. */
 TEST(after_a_run_a_receiver_lets_messages_come_together_while_more_keeps_coming)
 {
     BOTH_KINDS(kind)
     {
+        const size_t slot = cc_slot_layout_(sizeof(uint32_t)).stride;
         /* capacity, run, messages at each pause, messages in all, the pause at which it takes the first */
         const size_t cases[][5] = {
             { 64, RUN, 4, 60, 4 }, /* a quarter of the capacity is there */
             { 64, RUN, 8, 60, 2 },
-            { 64, RUN, 4, 12, 1 + 5 }, /* it was promising, and then no more came */
-            { 64, RUN, 1, 60, 1 + 2 }, /* they come too slowly */
-            { 64, RUN, 1, 1, 1 + 2 },  /* alone */
-            { 64, RUN - 1, 4, 60, 1 }, /* no run yet */
+            { 64, RUN, 4, 12, stages[0].bytes / slot / 4 + 5 }, /* it was promising, and then no more came */
+            { 64, RUN, 1, 60, 1 + 2 },                          /* they come too slowly */
+            { 64, RUN, 1, 1, 1 + 2 },                           /* alone */
+            { 64, RUN - 1, 4, 60, 1 },                          /* no run yet */
             { 64, 0, 4, 60, 1 },
             { 4, 4, 1, 4, 1 }, /* too small for any to come together */
-            { 4096, RUN, 32, 4000, BATCH / 32 },
+            { 4096, RUN, 32, 4000, stages[3].bytes / slot / 32 },
         };
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
             if (cases[i][0] > CAPACITY_MAX) continue;

@@ -1000,6 +1000,17 @@ uint32_t cc_os_cpus_(void)
     return cpu_count;
 }
 
+const char *cc_os_sequence_area_(uintptr_t *area)
+{
+    (void)area;
+    return "the simulated system has no restartable sequences";
+}
+
+bool cc_os_sequence_barrier_(void)
+{
+    return false;
+}
+
 bool cc_os_has_sb_(void)
 {
     return false;

@@ -11,34 +11,62 @@
 /* The word:
  *   bit 0       HELD      somebody has it
  *   bit 1       PARKED    somebody may sleep: the release wakes one
- *   bits 3..7   OWED      how many waiters are owed the lock: until it is 0, only one who has slept may take it
- *   bits 8..31  RELEASES  how often it was released, modulo 2^24: tells a waiter whether the same section goes on
+ *   bit 2       SHARED    others want it, too: the releases are counted
+ *   bit 3       SURE      the release is a read-modify-write, for sure
+ *   bits 4..7   OWED      how many waiters are owed the lock: until it is 0, only one who has slept may take it
+ *   bits 8..31  RELEASES  how often it was released by a read-modify-write, modulo 2^24: tells a waiter whether the
+ *                         same section goes on. A release by a store leaves 0
  *
  *   row         from           to                       by
  *   take        free           HELD                     anybody. PARKED goes: the release that left it wakes one, and
- *                                                       from here on the woken one remembers that others may sleep
+ *                                                       from here on the woken one remembers that others may sleep.
+ *                                                       Who had to wait adds SHARED SURE; who had not leaves them as
+ *                                                       they are, but at every 64th release it takes them away
  *   take back   free           HELD PARKED              one who has slept: others may still
  *   inherit     handed over    HELD PARKED, OWED - 1    one who has slept; OWED stays if it was not owed
- *   release     HELD           the same but HELD,       the holder, which then wakes one if PARKED. The lock is free
+ *   store       HELD alone     0                        the holder, where the system has restartable sequences
+ *   release     HELD           the same but HELD,       the holder, else; then it wakes one if PARKED. The lock is free
  *                              RELEASES + 1             then or, where OWED is not 0, handed over
+ *   share       HELD alone     HELD SHARED              one who waits and wants to know when the section ends; the
+ *                                                       holder, who adds SURE, too, and then does not store
+ *   warn        HELD           HELD PARKED SHARED,      one who goes to sleep: what follows needs SURE
+ *                              RELEASES a mark
+ *   be sure     warned         the same and SURE        the same one or another, after a barrier
  *   park        HELD           the same and PARKED      one who goes to sleep
  *   claim       HELD           OWED + 1                 one who has waited too long, unless OWED is full
  *   give up     HELD           PARKED, OWED - 1         one who has slept and is late; OWED stays if it was not owed
  *
- * So releasing is one addition, and it hands over while somebody is owed the lock: a newcomer finds it neither free nor
- * held, and waits. That is never left behind, because whoever is owed the lock takes it before it may give up waiting.
+ * A release hands over while somebody is owed the lock: a newcomer finds it neither free nor held, and waits. That is
+ * never left behind, because whoever is owed the lock takes it before it may give up waiting.
  *
- * No wake-up is lost: going to sleep and releasing are both read-modify-writes of the one word, so either the release
- * sees PARKED, or the sleeper's compare-and-swap fails; and the kernel compares the word again as it puts the sleeper
- * to sleep. Whoever was woken, or may have been, leaves PARKED behind in every way it can go: with the lock, back to
- * sleep, or away. */
-enum { HELD = CC_LOCK_HELD_, PARKED = 1 << 1, OWED = 1 << 3, ALL_OWED = 31 * OWED, RELEASES = CC_LOCK_RELEASES_ };
+ * No wake-up is lost where releasing is a read-modify-write of the word, as going to sleep is: either the release sees
+ * PARKED, or the sleeper's compare-and-swap fails; and the kernel compares the word again as it puts the sleeper to
+ * sleep. Whoever was woken, or may have been, leaves PARKED behind in every way it can go: with the lock, back to
+ * sleep, or away.
+ *
+ * A release by a store may have read HELD alone before others changed the word, and wipe out what they wrote. So
+ * nobody relies on what it writes into a held word before it is SURE. It is if the holder itself wrote that. Else a
+ * waiter writes PARKED SHARED and a mark that nobody else uses, and calls the system's barrier. After that every
+ * release which had read HELD alone has either stored, so that the mark is gone, or was called off, and will find
+ * it. If the mark is there, it adds SURE. The mark is a number from 2^24: another thread's could be taken for ours
+ * only if a thread is held up between its two swaps while so many locks go the same way. Where no release is a store
+ * everything is as good as SURE. */
+enum {
+    HELD = CC_LOCK_HELD_,
+    PARKED = CC_LOCK_PARKED_,
+    SHARED = CC_LOCK_SHARED_,
+    SURE = CC_LOCK_SURE_,
+    OWED = CC_LOCK_OWED_,
+    ALL_OWED = CC_LOCK_WAITERS_ - PARKED,
+    RELEASES = CC_LOCK_RELEASES_
+};
 
 /* Times, because pauses differ by ten between CPUs. Chosen on 2 CPUs of AMD Zen 4 under KVM with `concede bench lock`:
  *   SPIN         all spinning of one wait, before it sleeps: what a wake-up costs both sides
  *   BACKOFF_MIN  the range of the random interval after a lost race. It starts long: a look takes the line from the
  *   BACKOFF_MAX  holder for some 200 ns, and between two looks whoever has the lock gets on at full speed
  *   YIELD_AFTER  a section that lasts longer may be one whose holder has lost its CPU, perhaps to us
+ *   SHARE_AFTER  the end of a longer section is worth knowing, although saying so takes the line from the holder
  *   OWED         from the first sleep to being owed the lock */
 #if !defined(CC_LOCK_SPIN_NS)
 #define CC_LOCK_SPIN_NS 20000
@@ -46,7 +74,7 @@ enum { HELD = CC_LOCK_HELD_, PARKED = 1 << 1, OWED = 1 << 3, ALL_OWED = 31 * OWE
 #if !defined(CC_LOCK_OWED_NS)
 #define CC_LOCK_OWED_NS 1000000
 #endif
-enum { BACKOFF_MIN_NS = 1000, BACKOFF_MAX_NS = 8000, YIELD_AFTER_NS = 4000 };
+enum { BACKOFF_MIN_NS = 1000, BACKOFF_MAX_NS = 8000, YIELD_AFTER_NS = 4000, SHARE_AFTER_NS = 128 };
 
 /* Lets another thread run, which may be the holder, where yields pay at the moment; returns whether it did. */
 static bool yield_(void)
@@ -55,6 +83,53 @@ static bool yield_(void)
     uint64_t now = cc_os_now_();
     (void)cc_snooze_yield_(&now);
     return true;
+}
+
+/* ---- Releases by a plain store: whether there are any, for the whole process ------------------------------------ */
+
+/* One of these, or where a thread has the area that its sequences need:
+ *   UNKNOWN   nobody has asked the system; every release is a read-modify-write
+ *   NONE      no release is a plain store
+ *   LOST      the system took the barrier away (a seccomp filter that was set late): no plain store begins any more
+ * UNKNOWN goes to NONE or to an area, once: when the library is loaded, because asking takes some 15 ms in a process
+ * that has threads already, or else by whoever waits first. So nobody waits while it is UNKNOWN. */
+enum { UNKNOWN = CC_LOCK_UNKNOWN_, NONE = CC_LOCK_NONE_, LOST };
+uintptr_t cc_lock_sequence_area_ = CC_LOCK_UNKNOWN_;
+
+static uintptr_t area_(void)
+{
+    return cc_load_relaxed(&cc_lock_sequence_area_); /* relaxed: a number on its own; the first answer stands */
+}
+
+/* Marks that no two waiters have at the same time. Another copy of the library in this program starts elsewhere. */
+static uint32_t marks_;
+
+static CC_CONSTRUCTOR_ void find_out_(void)
+{
+    uintptr_t found = NONE;
+    uintptr_t unknown = UNKNOWN;
+    const char *reason = cc_os_sequence_area_(&found);
+    if (reason || found <= CC_LOCK_NO_AREA_) found = NONE;
+    if (cc_cas_relaxed(&cc_lock_sequence_area_, &unknown, found)) /* relaxed, both: as above */
+        cc_store_relaxed(&marks_, (uint32_t)(uintptr_t)&marks_ / CC_LINE_BYTES_ * RELEASES);
+}
+
+/* Returns when no release by a plain store is under way that read the word before. Where the barrier is refused, time
+ * does it: a sequence that finds LOST fails, those that did not find it are some nanoseconds long, and one whose thread
+ * loses its CPU fails. */
+enum { LOST_FOR_NS = 10000000 }; /* a host may keep a virtual CPU away for some milliseconds, and no guest notices */
+static void barrier_(void)
+{
+    uintptr_t area = area_();
+    uintptr_t lost = LOST;
+    uint32_t nobody = 0; /* ... wakes it: time passes */
+    if (area > CC_LOCK_NO_AREA_) {
+        if (cc_os_sequence_barrier_()) return;                /* [lock.store] pairs with the release */
+        cc_cas_relaxed(&cc_lock_sequence_area_, &area, LOST); /* relaxed, here and below: as above */
+    }
+    uint64_t deadline = cc_deadline_in(LOST_FOR_NS);
+    while (cc_os_now_() < deadline) cc_os_wait_(&nobody, 0, deadline);
+    cc_cas_relaxed(&cc_lock_sequence_area_, &lost, NONE);
 }
 
 /* ---- One who waits ---------------------------------------------------------------------------------------------- */
@@ -87,6 +162,7 @@ static bool may_take_(const waiter_t *w, uint32_t seen)
 static bool take_(const waiter_t *w, uint32_t seen)
 {
     uint32_t taken = is_free_(seen) ? seen & ~(uint32_t)PARKED : seen;
+    if (area_() > CC_LOCK_NO_AREA_) taken |= SHARED | SURE;
     if (w->has_slept) taken |= PARKED;
     if (w->is_owed) taken -= OWED;
     return cc_cas_acquire(&w->lock->word, &seen, taken + HELD); /* [lock.word] pairs with the release */
@@ -121,18 +197,23 @@ static bool spin_(waiter_t *w)
     uint32_t yield_after = pauses_in_(w, YIELD_AFTER_NS);
     uint32_t spun = 0;         /* pauses so far */
     uint32_t same_section = 0; /* pauses since the last release that we know of */
+    uint32_t share_after = pauses_in_(w, SHARE_AFTER_NS);
     bool yields = !w->never_calls && w->deadline == CC_FOREVER;
+    bool stores = area_() > CC_LOCK_NO_AREA_;
     cc_backoff_t backoff;
     uint32_t rng = cc_backoff_seed_();
     cc_backoff_init(&backoff, pauses_in_(w, BACKOFF_MIN_NS), pauses_in_(w, BACKOFF_MAX_NS));
     for (uint32_t seen = last;; seen = look_(w)) {
-        uint32_t missed = (seen - last) / RELEASES;
+        uint32_t missed = stores && seen == HELD ? last != HELD : (seen - last) / RELEASES;
         last = seen;
         if (may_take_(w, seen)) {
             if (take_(w, seen)) return true;
             missed = UINT32_MAX;
         }
         if (spun >= limit) return false;
+        if (seen == HELD && stores && same_section >= share_after) { /* share; relaxed: a hint */
+            if (cc_cas_relaxed(&w->lock->word, &seen, HELD | SHARED)) last = HELD | SHARED;
+        }
         if (missed > 1) {
             if (yields && backoff.current > backoff.min) w->has_yielded |= yield_();
             spun += backoff.current / 2 + 1; /* on average */
@@ -174,6 +255,26 @@ static bool should_claim_(const waiter_t *w, uint32_t seen)
            cc_os_now_() - w->first_slept_at >= CC_LOCK_OWED_NS;
 }
 
+/* Whether what is in a held word stays there until the release. */
+static bool is_sure_(uint32_t seen)
+{
+    return (seen & SURE) || area_() == NONE;
+}
+
+/* The rows "warn" and "be sure"; where the second swap fails a release has wiped out the mark, or somebody else is
+ * done. */
+static void make_sure_(const waiter_t *w, uint32_t seen)
+{
+    /* relaxed, all: they pass on no data, and the barrier is a full fence */
+    if (!(seen & PARKED)) { /* else there is a mark */
+        uint32_t marked = seen % RELEASES | PARKED | SHARED | cc_fetch_add_relaxed(&marks_, RELEASES);
+        if (!cc_cas_relaxed(&w->lock->word, &seen, marked)) return;
+        seen = marked;
+    }
+    barrier_();
+    cc_cas_relaxed(&w->lock->word, &seen, seen | SURE);
+}
+
 /* Sleeps, and spins again when woken, because whoever runs may have taken the lock first; returns whether it took the
  * lock before its deadline. Each branch is a row of the table; where its swap fails the word has moved, and we look
  * again. */
@@ -184,6 +285,8 @@ static bool sleep_for_it_(waiter_t *w)
         uint32_t repaid = w->is_owed ? OWED : 0;
         if (may_take_(w, seen)) { /* take, take back, inherit */
             if (take_(w, seen)) return true;
+        } else if (!is_sure_(seen)) { /* warn, be sure */
+            make_sure_(w, seen);
         } else if (w->is_late) { /* give up; relaxed, here and below: passes on no data */
             if (cc_cas_relaxed(&w->lock->word, &seen, (seen | PARKED) - repaid)) return false;
         } else if (should_claim_(w, seen)) { /* claim; the next release hands it over, so it is worth spinning for */
@@ -217,6 +320,7 @@ static uint64_t spin_ns_(uint64_t left)
 
 bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
 {
+    if (area_() == UNKNOWN) find_out_();
     uint64_t now = deadline == CC_FOREVER ? 0 : cc_os_now_();
     if (now >= deadline) return cc_lock_try_acquire_slow_(lock);
     waiter_t w = { .lock = lock, .deadline = deadline, .spin_ns = spin_ns_(deadline - now) };

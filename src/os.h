@@ -39,6 +39,13 @@ uint32_t cc_os_cpu_(void);
 bool cc_os_membarrier_register_(void);
 bool cc_os_membarrier_(void);
 
+/* Restartable sequences: CC_ARCH_SEQUENCE_STORE_() of <concede/arch.h>. Returns NULL and the `area` if the threads of
+ * this process have one and there is a barrier for them, else why not, in a few words. After it returned NULL once,
+ * cc_os_sequence_barrier_() sends every thread that is in such a sequence to its failure, and makes every running one
+ * pass a full fence; false where the system refuses it. */
+const char *cc_os_sequence_area_(uintptr_t *area);
+bool cc_os_sequence_barrier_(void);
+
 /* CPUs that the threads of this process may run on, at least 1: how many of them can run at the same time. */
 uint32_t cc_os_cpus_(void);
 

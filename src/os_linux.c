@@ -16,7 +16,12 @@
 #define NS_PER_S UINT64_C(1000000000)
 
 enum { FUTEX_WAIT_BITSET_PRIVATE = 9 | 128, FUTEX_WAKE_PRIVATE = 1 | 128 };
-enum { MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
+enum {
+    MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3,
+    MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4,
+    MEMBARRIER_PRIVATE_EXPEDITED_RSEQ = 1 << 7,
+    MEMBARRIER_REGISTER_PRIVATE_EXPEDITED_RSEQ = 1 << 8
+};
 
 /* By their names in the object code, because the headers declare them only to those who asked for GNU's extensions
  * before any header. A test has another syscall. */
@@ -229,6 +234,23 @@ static uint32_t affinity_cpus_(void)
 /* HWCAP_SB, which older headers do not name; it is set if every CPU has the instruction. */
 #define CC_OS_HAS_SB_() (getauxval(AT_HWCAP) >> 29 & 1)
 #endif
+/* Where glibc 2.35 and later keep the area that they register for each thread, and its size, which is 0 if the system
+ * refused it or the user did not want it; other C libraries have neither. */
+extern const ptrdiff_t __rseq_offset CC_WEAK_;
+extern const unsigned int __rseq_size CC_WEAK_;
+
+static const char *sequence_area_(uintptr_t *area)
+{
+    enum { DESCRIPTOR = 8 }; /* where in the area the descriptor's address goes */
+    if (&__rseq_offset == NULL || &__rseq_size == NULL) return "the C library registers no restartable sequences";
+    if (__rseq_size == 0) return "restartable sequences are refused or switched off";
+    if (!membarrier_(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED_RSEQ)) return "membarrier cannot end restartable sequences";
+    *area = (uintptr_t)(__rseq_offset + DESCRIPTOR);
+    return NULL;
+}
+
+#define CC_OS_SEQUENCE_AREA_(area)   sequence_area_(area)
+#define CC_OS_SEQUENCE_BARRIER_()    membarrier_(MEMBARRIER_PRIVATE_EXPEDITED_RSEQ)
 #define CC_OS_CPUS_()                affinity_cpus_()
 #define CC_OS_CPU_()                 linux_cpu_()
 #define CC_OS_QUOTA_()               cgroup_cpus_("/proc/self/cgroup", "/sys/fs/cgroup")

@@ -21,6 +21,10 @@
 #define CC_OS_MEMBARRIER_REGISTER_() false
 #define CC_OS_MEMBARRIER_()          false
 #endif
+#if !defined(CC_OS_SEQUENCE_AREA_)
+#define CC_OS_SEQUENCE_AREA_(area) ((void)(area), "the system has no restartable sequences")
+#define CC_OS_SEQUENCE_BARRIER_()  false
+#endif
 #if !defined(CC_OS_HAS_SB_)
 #define CC_OS_HAS_SB_() false
 #endif
@@ -55,6 +59,16 @@ bool cc_os_membarrier_register_(void)
 bool cc_os_membarrier_(void)
 {
     return CC_OS_MEMBARRIER_();
+}
+
+const char *cc_os_sequence_area_(uintptr_t *area)
+{
+    return CC_OS_SEQUENCE_AREA_(area);
+}
+
+bool cc_os_sequence_barrier_(void)
+{
+    return CC_OS_SEQUENCE_BARRIER_();
 }
 
 uint32_t cc_os_cpus_(void)

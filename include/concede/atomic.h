@@ -32,6 +32,9 @@
 #define cc_atomic_cas_(p, e, v, weak, order) \
     __atomic_compare_exchange_n((p), (e), (v), weak, __ATOMIC_##order, __ATOMIC_RELAXED)
 #define cc_atomic_fetch_(op, p, v, order) __atomic_fetch_##op((p), (v), __ATOMIC_##order)
+#if defined(CC_ARCH_SEQUENCE_STORE_)
+#define cc_atomic_sequence_store_(p, e, v, area, now, failed) CC_ARCH_SEQUENCE_STORE_(p, e, v, area, now, failed)
+#endif
 #if defined(CC_ARCH_FENCE_)
 #define cc_atomic_fence_full_() CC_ARCH_FENCE_()
 #else

@@ -4,10 +4,12 @@
  *
  *   CC_COLD_                 a slow path; kept out of line and away from the hot code
  *   CC_NOINLINE_             kept out of line, though it is not cold
+ *   CC_CONSTRUCTOR_          runs when the library is loaded, where the compiler can say so
  *   CC_INLINE_               every inline function; src/symbols.c makes symbols of them
  *   CC_TEMPLATE_             a function that is called with constants, and compiled anew for each
  *   CC_FLAT_                 after CC_INLINE_: really inline, because a call would force its arguments into memory
  *   CC_COMPILER_BARRIER_()   keeps the compiler, and only the compiler, from moving memory accesses across it
+ *   CC_THREAD_SANITIZER_     defined if ThreadSanitizer watches, which sees no store that is made in assembler
  *   CC_API                   exported from the shared library
  *   CC_WEAK_                 a reference that may lead nowhere: its address is NULL then
  *   CC_TSAN_                 1 in code for ThreadSanitizer, else 0; tsan.h. A build that compiles the library itself
@@ -26,6 +28,7 @@
 #define CC_MAY_SHADOW_END_     _Pragma("GCC diagnostic pop")
 #define CC_COLD_               __attribute__((noinline, cold))
 #define CC_NOINLINE_           __attribute__((noinline))
+#define CC_CONSTRUCTOR_        __attribute__((constructor))
 #define CC_INLINE_             static inline __attribute__((unused))
 #define CC_TEMPLATE_           static inline __attribute__((always_inline, unused))
 #define CC_FLAT_               __attribute__((always_inline))
@@ -48,6 +51,19 @@
 #define CC_COMPILER_BARRIER_() _ReadWriteBarrier()
 #else
 #error "concede knows gcc and clang, and Microsoft's compiler in part"
+#endif
+
+#if defined(CC_MODEL) /* whose system is not there when a program is loaded */
+#undef CC_CONSTRUCTOR_
+#define CC_CONSTRUCTOR_
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+#define CC_THREAD_SANITIZER_ 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CC_THREAD_SANITIZER_ 1
+#endif
 #endif
 
 #if defined(__cplusplus)
@@ -74,14 +90,8 @@
 #define CC_API __attribute__((visibility("default")))
 #endif
 
-#if !defined(CC_TSAN_)
-#if defined(__SANITIZE_THREAD__)
+#if !defined(CC_TSAN_) && defined(CC_THREAD_SANITIZER_)
 #define CC_TSAN_ 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define CC_TSAN_ 1
-#endif
-#endif
 #endif
 #if !defined(CC_TSAN_)
 #define CC_TSAN_ 0

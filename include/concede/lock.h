@@ -6,12 +6,13 @@
  *     counter++;
  *     cc_lock_release(&lock);
  *
- * A free lock is taken with one compare-and-swap and given up with one addition. A thread that finds it held waits by
- * reading. As long as one section goes on, it looks after every pause, because that costs the holder nothing. When
- * others take the lock faster than it can look, each look holds them up: so it backs off at random intervals whose
- * range doubles each time it loses. It lets others run in between, unless other programs keep the CPUs busy; and when
- * all that has cost as much as sleeping would, it sleeps. Releasing makes no system call unless somebody sleeps. On one
- * usable CPU nobody spins.
+ * A free lock is taken with one compare-and-swap. It is released by a plain store where nobody waits for it and the
+ * system can call off such a store (Linux with glibc 2.35 or later on x86-64 and ARM64; `concede info` says whether),
+ * else by one read-modify-write. A thread that finds it held waits by reading. As long as one section goes on, it looks
+ * after every pause, because that costs the holder nothing. When others take the lock faster than it can look, each
+ * look holds them up: so it backs off at random intervals whose range doubles each time it loses. It lets others run in
+ * between, unless other programs keep the CPUs busy; and when all that has cost as much as sleeping would, it sleeps.
+ * Releasing makes no system call unless somebody sleeps. On one usable CPU nobody spins.
  *
  * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with
  * more threads than CPUs. But nobody starves: a thread that has waited for a millisecond after it first slept is owed
@@ -34,7 +35,8 @@
  * acquired releases. Acquiring twice in one thread, or releasing what is not held, is undefined; built with CC_DEBUG it
  * aborts with a message where it can be known. After fork() the child may use the lock if it was free; one that the
  * thread held which forked may have waiters that the child does not have, and must be set to CC_LOCK_INIT again.
- * Waiting is no cancellation point. */
+ * Waiting is no cancellation point. A thread that uses a lock has thread-local storage of its own that the C library
+ * set up: not so one that a bare clone() made without it. */
 #ifndef CONCEDE_LOCK_H
 #define CONCEDE_LOCK_H
 
@@ -52,10 +54,24 @@ typedef struct cc_lock {
         0            \
     }
 
-/* The word's lowest byte says who holds it and who waits; above that stands how often it was released. */
-enum { CC_LOCK_HELD_ = 1, CC_LOCK_STATE_ = 0xff, CC_LOCK_RELEASES_ = 0x100 };
+/* The word of a lock that nobody waits for is 0 or HELD. What else there may be in it stands in lock.c. */
+enum {
+    CC_LOCK_HELD_ = 1 << 0,
+    CC_LOCK_PARKED_ = 1 << 1,
+    CC_LOCK_SHARED_ = 1 << 2,
+    CC_LOCK_SURE_ = 1 << 3,
+    CC_LOCK_OWED_ = 1 << 4,
+    CC_LOCK_WAITERS_ = CC_LOCK_PARKED_ | 15 * CC_LOCK_OWED_,
+    CC_LOCK_STATE_ = (1 << 8) - 1,
+    CC_LOCK_RELEASES_ = 1 << 8,
+    CC_LOCK_FORGET_ = 64 /* the releases after which it is no longer taken for shared */
+};
 
 CC_STATIC_ASSERT_(sizeof(cc_lock_t) == 4, "a lock is one futex word");
+
+/* Where a thread notes that it is in a restartable sequence, from its thread pointer, or one of these. */
+enum { CC_LOCK_UNKNOWN_ = 0, CC_LOCK_NONE_ = 1, CC_LOCK_NO_AREA_ = 7 };
+CC_API extern uintptr_t cc_lock_sequence_area_;
 
 CC_API CC_COLD_ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline);
 CC_API CC_COLD_ void cc_lock_acquire_spin_slow_(cc_lock_t *lock);
@@ -75,9 +91,14 @@ CC_API CC_COLD_ void cc_lock_debug_release_(const cc_lock_t *lock);
 
 CC_INLINE_ bool cc_lock_take_(cc_lock_t *lock)
 {
+    CC_ARCH_PREFETCH_WRITE_(&lock->word);
     uint32_t seen = cc_load_relaxed(&lock->word); /* relaxed: the swap decides */
-    if (CC_UNLIKELY_((seen & CC_LOCK_STATE_) != 0)) return false;
-    return CC_LIKELY_(cc_cas_acquire(&lock->word, &seen, seen + CC_LOCK_HELD_)); /* [lock.word] pairs with release */
+    uint32_t next = CC_LOCK_HELD_;
+    /* [lock.word] pairs with the release, here and below */
+    if (CC_LIKELY_(seen == 0)) return CC_LIKELY_(cc_cas_acquire(&lock->word, &seen, next));
+    if (seen & (CC_LOCK_HELD_ | CC_LOCK_WAITERS_)) return false;
+    if (!(seen & CC_LOCK_SHARED_) || seen / CC_LOCK_RELEASES_ % CC_LOCK_FORGET_ != 0) next += seen;
+    return CC_LIKELY_(cc_cas_acquire(&lock->word, &seen, next)); /* [lock.word] */
 }
 
 /* Takes the lock if it is free; returns whether it did. Never blocks. */
@@ -126,9 +147,21 @@ CC_INLINE_ void cc_lock_release(cc_lock_t *lock)
 {
     cc_lock_debug_release_(lock);
     CC_TSAN_UNLOCK_BEGIN_(lock);
-    /* [lock.word] pairs with the swap in acquire */
-    uint32_t seen = cc_fetch_add_release(&lock->word, CC_LOCK_RELEASES_ - CC_LOCK_HELD_);
-    if (CC_UNLIKELY_((seen & CC_LOCK_STATE_) != CC_LOCK_HELD_)) cc_lock_release_slow_(lock, seen);
+    CC_ARCH_PREFETCH_WRITE_(&lock->word);
+    uint32_t change = CC_LOCK_RELEASES_ - CC_LOCK_HELD_;
+#if defined(cc_atomic_sequence_store_)
+    /* relaxed, both: a number on its own; the word is our own, or has somebody's hint */
+    uintptr_t area = cc_load_relaxed(&cc_lock_sequence_area_);
+    if (CC_LIKELY_(area > CC_LOCK_NO_AREA_) && CC_LIKELY_(cc_load_relaxed(&lock->word) == CC_LOCK_HELD_)) {
+        /* [lock.store] pairs with the barrier, [lock.word] with the swap in acquire */
+        cc_atomic_sequence_store_(&lock->word, CC_LOCK_HELD_, 0, area, &cc_lock_sequence_area_, failed);
+        return;
+    failed:
+        change = 0u - CC_LOCK_HELD_; /* it is not shared, or just begins to be: 0 is free */
+    }
+#endif
+    uint32_t seen = cc_fetch_add_release(&lock->word, change); /* [lock.word] pairs with the swap in acquire */
+    if (CC_UNLIKELY_(seen & CC_LOCK_WAITERS_)) cc_lock_release_slow_(lock, seen);
     CC_TSAN_UNLOCK_END_(lock);
 }
 
@@ -162,11 +195,22 @@ CC_INLINE_ bool cc_lock_wait_timeout(cc_lock_t *lock, cc_event_t *event, uint64_
     return cc_lock_wait_until(lock, event, cc_deadline_in(ns));
 }
 
+/* Makes sure that the releases of a held lock are counted, the one by the caller and some after it; the holder only.
+ * Whoever is going to release with a read-modify-write may say that it is SURE, too: see lock.c. */
+CC_INLINE_ void cc_lock_share_(cc_lock_t *lock)
+{
+    /* relaxed, all: the word is our own, or has what others wrote into it; the release orders */
+    if (cc_load_relaxed(&lock->word) != CC_LOCK_HELD_) return;
+    if (cc_load_relaxed(&cc_lock_sequence_area_) <= CC_LOCK_NO_AREA_) return;
+    cc_fetch_or_relaxed(&lock->word, CC_LOCK_SHARED_ | CC_LOCK_SURE_);
+}
+
 /* One step of a wait for a condition: gives the lock up, waits a little, and takes the lock again. Only who holds the
  * lock changes the condition. So while this thread spins it reads the lock until somebody has released it, and does not
  * take it in vain. false: the deadline has passed. */
 CC_INLINE_ bool cc_lock_await_step_(cc_lock_t *lock, cc_event_await_t *await)
 {
+    cc_lock_share_(lock);
     cc_lock_release(lock);
     uint32_t releases = cc_load_relaxed(&lock->word) / CC_LOCK_RELEASES_; /* relaxed, both: a hint; acquire orders */
     bool goes_on = cc_event_await_step_(await);

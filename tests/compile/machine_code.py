@@ -148,6 +148,29 @@ void count(cc_lock_t *l, int *n) { cc_lock_acquire(l); ++*n; cc_lock_release(l);
 """
 
 
+RELEASE = "#include <concede/lock.h>\nvoid release(cc_lock_t *lock) { cc_lock_release(lock); }\n"
+
+
+@case(each=["%s %s" % (c, o) for c in ("gcc", "clang") for o in ("-O2", "-O3", "-Os")])
+def a_lock_that_nobody_waits_for_is_released_by_a_plain_store(what):
+    compiler, level = what.split()
+    if run("uname", "-m").strip() != "x86_64":
+        skip("reads x86-64 code")
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "code.o"
+        run(tool(compiler), "-std=c11", level, "-I", INCLUDE, "-x", "c", "-", "-c", "-o", out, stdin=RELEASE)
+        code = run(tool("objdump"), "-d", "--no-show-raw-insn", "-j", ".text", out)
+    lines = re.findall(r"^\s*[0-9a-f]+:\s+(\S.*)$", re.search(r"<release>:\n(.*)", code, flags=re.S)[1], flags=re.M)
+    store = next((i for i, text in enumerate(lines) if re.match(r"movl?\s+\$0x0,\(%rdi\)", text)), None)
+    need(store, "no plain store in\n" + code)
+    # What falls through to the store, back to a jump or the entry, and from there on to the return or a jump to it.
+    first = max((i + 1 for i in range(store) if re.match(r"jmp|ret|call", lines[i])), default=0)
+    last = next(i for i in range(store, len(lines)) if re.match(r"ret|jmp", lines[i]))
+    way = lines[first:last + 1]
+    need(not [text for text in way if re.match(r"lock|call|xchg", text)], "on the way:\n" + "\n".join(way))
+    need(sum("%fs:" in text for text in way) >= 2, "no restartable sequence:\n" + "\n".join(way))
+
+
 @case(each=["%s %s" % (c, o) for c in ("gcc", "clang") for o in ("-O2", "-O3")])
 def what_happens_every_time_is_not_among_the_cold_code(what):
     compiler, level = what.split()

@@ -24,6 +24,14 @@ static uint32_t sleeps_until_fenced;
         if (model_heavy_(&model_site_here_)) (cc_fence_heavy_)(); \
     })
 
+/* So is the barrier of sequences. */
+#include "os.h"
+#define cc_os_sequence_barrier_()                                        \
+    __extension__({                                                      \
+        MODEL_SITE_(MODEL_HEAVY, ACQ_REL);                               \
+        !model_heavy_(&model_site_here_) || (cc_os_sequence_barrier_)(); \
+    })
+
 #include <string.h>
 
 #include "../../src/backoff.c"
@@ -404,11 +412,21 @@ static void event_changing_setter(void)
 
 static cc_lock_t lock;
 
+/* A free lock; which release there is was found out when the library was loaded. */
+static void lock_begin(void)
+{
+    memset(&lock, 0, sizeof lock);
+    cc_lock_sequence_area_ = CC_LOCK_UNKNOWN_;
+    find_out_();
+    marks_ = 0;
+    model_name(&lock.word, "lock");
+    model_name(&cc_lock_sequence_area_, "sequence area");
+}
+
 static void lock_setup_on(uint32_t cpus)
 {
     common_setup(cpus);
-    memset(&lock, 0, sizeof lock);
-    model_name(&lock.word, "lock");
+    lock_begin();
 }
 
 static void lock_setup(void)
@@ -487,8 +505,7 @@ static void lock_three_freeing_setup(void)
 static void condition_setup_on(uint32_t cpus)
 {
     event_setup_on(cpus);
-    memset(&lock, 0, sizeof lock);
-    model_name(&lock.word, "lock");
+    lock_begin();
 }
 
 static void condition_setup(void)
@@ -1006,6 +1023,11 @@ static void send_two_timed_and_close(void)
 #define ALL_ORDERS         .bound = MODEL_UNBOUNDED
 #define BOUND(preemptions) .bound = preemptions, .full_bound = preemptions + 1, .old_reads = 1, .full_old_reads = 2
 
+/* clang-format off */
+#define STORES(name_, ...) \
+    { .name = name_, .setup = lock_setup, .finish = lock_is_free, .sequences = __VA_ARGS__ }
+/* clang-format on */
+
 static const model_client_t clients[] = {
     { .name = "costs_bring_what_the_first_did",
       .setup = costs_data_setup,
@@ -1205,6 +1227,41 @@ static const model_client_t clients[] = {
     FOUR("lock_condition_timeout", .setup = condition_setup,
          .threads = { condition_timed_taker, condition_taker, condition_giver_under, condition_giver_after },
          .finish = condition_all_taken),
+    STORES("lock_store_two_threads", MODEL_SEQUENCES, .threads = { lock_user, lock_user }, ALL_ORDERS, .spurious = 1),
+    STORES("lock_store_twice", MODEL_SEQUENCES, .threads = { lock_user_twice, lock_user_twice }, BOUND(2)),
+    STORES("lock_store_three_threads", MODEL_SEQUENCES, .threads = { lock_user, lock_user, lock_user }, BOUND(2)),
+    STORES("lock_store_timeout", MODEL_SEQUENCES, .threads = { lock_user, lock_user, lock_timed_user }, BOUND(2)),
+    STORES("lock_store_handover", MODEL_SEQUENCES, .threads = { lock_user_twice, lock_user, lock_user }, BOUND(1),
+           .clock_jumps = 1),
+    STORES("lock_store_try", MODEL_SEQUENCES, .threads = { lock_user_twice, lock_user, lock_trier }, BOUND(2)),
+    { .name = "lock_store_spins",
+      .setup = lock_spins_setup,
+      .threads = { lock_user_twice, lock_user },
+      .finish = lock_is_free,
+      .sequences = MODEL_SEQUENCES,
+      BOUND(3) },
+    { .name = "lock_store_freed",
+      .setup = lock_two_freeing_setup,
+      .threads = { lock_freeing_user, lock_freeing_user },
+      .sequences = MODEL_SEQUENCES,
+      ALL_ORDERS },
+    { .name = "lock_store_condition",
+      .setup = condition_spins_setup,
+      .threads = { condition_taker, condition_giver_after },
+      .finish = condition_all_taken,
+      .sequences = MODEL_SEQUENCES,
+      BOUND(2) },
+    { .name = "lock_store_condition_two_takers",
+      .setup = condition_setup,
+      .threads = { condition_taker, condition_taker_by_hand, condition_giver_of_two },
+      .finish = condition_all_taken,
+      .sequences = MODEL_SEQUENCES,
+      BOUND(2) },
+    STORES("lock_store_barrier_lost", MODEL_SEQUENCES, .threads = { lock_user, lock_user }, BOUND(2), .refusals = 2),
+    STORES("lock_store_never_called_off", MODEL_NEVER_CALLED_OFF, .threads = { lock_user, lock_user }, ALL_ORDERS,
+           .verdict = MODEL_DEADLOCK),
+    STORES("lock_store_outside", MODEL_STORED_OUTSIDE, .threads = { lock_user, lock_user }, ALL_ORDERS,
+           .verdict = MODEL_DEADLOCK),
 
     BOTH("spsc_one", .setup = spsc_one_setup, .threads = { send_three, receive_three }, .finish = channel_all_received,
          BOUND(3)),

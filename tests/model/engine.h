@@ -81,6 +81,7 @@ typedef struct thread {
     /* the scheduler's; Musuvathi and Qadeer's fair scheduling */
     thread_set after, scheduled, enabled;
     bool yielded, paused;
+    bool in_sequence, called_off; /* of a store that a barrier can call off, and whether one has */
     uint8_t pauses;
     /* asleep */
     const void *asleep_on;

@@ -71,9 +71,10 @@ static uint64_t state_hash(bool stay)
         const thread_t *th = &run.threads[t];
         h = mix(h, th->history);
         h = mix(h, (uint64_t)th->status << 48 | (uint64_t)th->yielded << 52 | (uint64_t)th->paused << 53 |
-                       (uint64_t)th->after << 32 | (uint64_t)th->scheduled << 16 | (uint64_t)th->enabled);
+                       (uint64_t)th->in_sequence << 54 | (uint64_t)th->called_off << 55 | (uint64_t)th->after << 32 |
+                       (uint64_t)th->scheduled << 16 | (uint64_t)th->enabled);
         if (th->status == READY) h = mix(h, (uint64_t)th->result); /* of a wait that it has not returned from yet */
-        if (th->status == DONE && !settings.client->membarrier) continue;
+        if (th->status == DONE && !settings.client->membarrier && !settings.client->sequences) continue;
         h = mix(h, view_hash(&th->now));
         h = mix(h, view_hash(&th->pending));
         h = mix(h, view_hash(&th->fenced));

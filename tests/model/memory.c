@@ -217,6 +217,49 @@ void model_store_(model_site_t *site, void *p, size_t size, uint64_t value)
           at + 1u < w->count ? " (before a newer one)" : "");
 }
 
+void model_sequence_begin_(void)
+{
+    if (run.self == 0) return;
+    run.threads[run.self].in_sequence = settings.client->sequences != MODEL_STORED_OUTSIDE;
+    run.threads[run.self].called_off = false;
+}
+
+/* Whether it is called off. The system may do that for no reason, too. */
+static bool is_called_off(const model_site_t *site)
+{
+    thread_t *me = &run.threads[run.self];
+    bool called_off = me->called_off && settings.client->sequences != MODEL_NEVER_CALLED_OFF;
+    history(called_off ? 0x5e1 : 0x5e2);
+    if (called_off) trace("%-18s the sequence is called off", site_text(site));
+    return called_off;
+}
+
+/* Looks, and stores at a later step, unless it is called off in between. */
+bool model_sequence_store_(model_site_t *site, void *p, size_t size, uint64_t expected, uint64_t value)
+{
+    word_t *w = begin(site, p, size);
+    if (!w) {
+        if (peek(p, size) != expected) return false;
+        poke(p, size, value);
+        return true;
+    }
+    thread_t *me = &run.threads[run.self];
+    store_id id = w->order[w->count - 1u - choose(CHOOSE_READ, w->count - oldest_place(w))];
+    uint64_t seen = read_from(w, id, MODEL_RELAXED);
+    trace("%-18s sequence of %s -> %" PRIu64 " (%s)", site_text(site), word_name(w), seen, from_text(w, id));
+    bool stores = seen == expected && !choose(CHOOSE_FAULT, 2) && !is_called_off(site);
+    if (stores) {
+        w = begin(site, p, size);
+        stores = !is_called_off(site);
+    }
+    me->in_sequence = me->called_off = false;
+    history(stores);
+    if (!stores) return false;
+    write_at(w, w->count, value, site_order(site), false, 0);
+    trace("%-18s store %s to %s <- %" PRIu64, site_text(site), order_name[site_order(site)], word_name(w), value);
+    return true;
+}
+
 /* Which store a read-modify-write reads: the newest; or an older one that no other has followed up, if stores may land
  * before others. */
 static store_id modify_choice(word_t *w)

@@ -39,6 +39,15 @@ typedef enum model_verdict {
     MODEL_MISUSE     /* the client or the sources break a rule of the checker itself */
 } model_verdict_t;
 
+/* What cc_atomic_sequence_store_() is worth: nothing, so that nobody uses it; all that is promised; or with a known
+ * bug. */
+typedef enum model_sequences {
+    MODEL_NO_SEQUENCES,
+    MODEL_SEQUENCES,
+    MODEL_NEVER_CALLED_OFF, /* a barrier fences and does not call it off */
+    MODEL_STORED_OUTSIDE    /* the store comes after the sequence */
+} model_sequences_t;
+
 typedef struct model_client {
     const char *name;
     void (*setup)(void);                  /* before each execution, alone */
@@ -53,9 +62,10 @@ typedef struct model_client {
     uint8_t weak_failures;  /* weak compare-and-swaps that may fail for no reason, an execution */
     uint8_t clock_jumps;    /* reads of the clock that may find a second gone, an execution */
     bool membarrier;        /* the system has it: the asymmetric fence is in use */
-    uint8_t refusals;       /* membarriers that may be refused, an execution; and a wait that times out is
+    model_sequences_t sequences;
+    uint8_t refusals; /* membarriers that may be refused, an execution; and a wait that times out is
                                              * long enough for every thread's writes to be seen */
-    bool insert;            /* stores may land before others in modification order (2+2W) */
+    bool insert;      /* stores may land before others in modification order (2+2W) */
     bool in_full_only;
     model_verdict_t verdict;
 } model_client_t;

@@ -61,6 +61,15 @@ typedef struct model_site {
         model_fence_(&model_site_here_);   \
     })
 
+/* A store that a barrier calls off if it comes between the look at the word and the store. */
+#define cc_atomic_sequence_store_(p, e, v, area, now, failed)                                   \
+    do {                                                                                        \
+        MODEL_SITE_(MODEL_STORE, RELEASE);                                                      \
+        model_sequence_begin_();                                                                \
+        if (cc_load_relaxed(now) != (area)) goto failed;                                        \
+        if (!model_sequence_store_(&model_site_here_, (p), sizeof *(p), (e), (v))) goto failed; \
+    } while (0)
+
 #define cc_atomic_copy_(to, from, bytes) ((void)model_copy((to), (from), (bytes)))
 
 uint64_t model_load_(model_site_t *, const void *p, size_t size);
@@ -68,6 +77,8 @@ void model_store_(model_site_t *, void *p, size_t size, uint64_t value);
 uint64_t model_exchange_(model_site_t *, void *p, size_t size, uint64_t value);
 bool model_cas_(model_site_t *, void *p, size_t size, void *expected, uint64_t value, bool weak);
 uint64_t model_fetch_(model_site_t *, int op, void *p, size_t size, uint64_t value);
+void model_sequence_begin_(void);
+bool model_sequence_store_(model_site_t *, void *p, size_t size, uint64_t expected, uint64_t value);
 void model_fence_(model_site_t *);
 bool model_heavy_(model_site_t *);
 void model_pause_(void);

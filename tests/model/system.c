@@ -17,6 +17,7 @@ static void fence_everywhere(const char *why)
         if ((int)t == run.self) continue;
         reschedule();
         fence(&run.threads[t]);
+        run.threads[t].called_off = run.threads[t].in_sequence;
         trace("%s: a fence in T%u", why, t);
         history(t);
     }
@@ -151,6 +152,27 @@ bool cc_os_membarrier_(void)
     }
     reschedule();
     fence_everywhere("membarrier");
+    return true;
+}
+
+const char *cc_os_sequence_area_(uintptr_t *area)
+{
+    if (!settings.client || settings.client->sequences == MODEL_NO_SEQUENCES) return "not for this client";
+    *area = 64;
+    return NULL;
+}
+
+bool cc_os_sequence_barrier_(void)
+{
+    if (run.self == 0) return true;
+    if (run.refusals < settings.client->refusals && choose(CHOOSE_FAULT, 2)) {
+        run.refusals++;
+        history(0x4ef);
+        trace("the barrier is refused");
+        return false;
+    }
+    reschedule();
+    fence_everywhere("barrier");
     return true;
 }
 

@@ -2,10 +2,14 @@
  * accesses that they would never meet in otherwise. Forced in (-include) before the library's sources and the test's
  * own.
  *
- * With STRESS_NO_FENCE instead, the full fences of both sides of [event.announce] are gone, membarrier included: the
- * stress tests must notice. Without delays: a store that lingers in the CPU would be visible by the end of them. */
+ * With STRESS_NO_FENCE instead, the barrier of [lock.store] and the full fences of both sides of [event.announce] are
+ * gone, membarrier included: the stress tests must notice. Without delays: a store that lingers in the CPU would be
+ * visible by the end of them. */
 #ifndef CONCEDE_TESTS_JITTER_H
 #define CONCEDE_TESTS_JITTER_H
+
+/* A release by a plain store takes its time, too: some 300 ns. */
+#define CC_ARCH_SEQUENCE_DELAY_ "movl $10, %%eax\n6:\n\tpause\n\tdecl %%eax\n\tjnz 6b\n\t"
 
 #include <concede/atomic.h>
 #include <concede/pause.h>
@@ -15,6 +19,7 @@
 #undef cc_atomic_fence_full_
 #define cc_atomic_fence_full_() CC_COMPILER_BARRIER_()
 #define cc_os_membarrier_       stress_no_membarrier
+#define cc_os_sequence_barrier_ stress_no_membarrier
 
 #else
 

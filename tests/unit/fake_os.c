@@ -116,6 +116,19 @@ uint32_t cc_os_quota_(void)
     return fake.quota;
 }
 
+const char *cc_os_sequence_area_(uintptr_t *area)
+{
+    if (fake.sequence_area == 0) return "not on this fake";
+    *area = fake.sequence_area;
+    return NULL;
+}
+
+bool cc_os_sequence_barrier_(void)
+{
+    if (fake.on_barrier) fake.on_barrier();
+    return fake.barriers++ < fake.barriers_granted;
+}
+
 bool cc_os_has_sb_(void)
 {
     return fake.has_sb;

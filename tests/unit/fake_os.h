@@ -34,14 +34,17 @@ typedef struct fake_os {
     bool registers;                       /* whether membarrier can be registered */
     bool has_sb;
     uint32_t membarriers_granted; /* how many succeed before it is refused */
-    int woken_as; /* 0; on a system that loses wake-ups the EINTR or ETIMEDOUT that came at the same time */
+    int woken_as;            /* 0; on a system that loses wake-ups the EINTR or ETIMEDOUT that came at the same time */
+    uintptr_t sequence_area; /* of restartable sequences; 0: there are none */
+    uint32_t barriers_granted; /* how many of theirs succeed before it is refused */
+    void (*on_barrier)(void);
     void (*before_sleep)(void), (*asleep)(void), (*on_wake)(void), (*on_yield)(void), (*on_membarrier)(void),
         (*on_pause)(void);
     const fake_result *script;
     size_t script_lines;
 
     /* counted */
-    unsigned waits, wakes, yields, registrations, membarriers, clock_reads, pauses, quota_reads;
+    unsigned waits, wakes, yields, registrations, membarriers, barriers, clock_reads, pauses, quota_reads;
 
     /* seen last */
     const uint32_t *waited_on, *woken;

@@ -20,6 +20,7 @@ static void set_up(uint32_t cpus)
     cc_costs_set(&costs);
     lock.word = 0;
     busy_for_ = busy_until_ = 0;
+    cc_lock_sequence_area_ = CC_LOCK_UNKNOWN_;
 }
 
 /* Held by another thread, which acts in hooks. */
@@ -34,10 +35,10 @@ static void release(void)
     cc_lock_release(&lock);
 }
 
-/* The word without its count of releases. */
+/* Who has it and who waits. */
 static uint32_t state(void)
 {
-    return lock.word % RELEASES;
+    return lock.word & (HELD | PARKED | ALL_OWED);
 }
 
 static unsigned calls(void)
@@ -281,7 +282,7 @@ static uint32_t pauses_of_one_wait(void)
 {
     set_up_held(2);
     sections_a_pause = 5;
-    release_at_pause = 2;
+    release_at_pause = 10;
     fake.on_pause = takes_it_again_and_again;
     cc_lock_acquire(&lock);
     return fake.pauses;
@@ -604,6 +605,156 @@ TEST(waits_and_wakes_are_counted_by_how_they_ended)
     cc_counters(&before);
     CHECK_EQ(before.lock.wakes_in_vain - after.lock.wakes_in_vain, 2);
 }
+
+#if defined(cc_atomic_sequence_store_) && defined(__linux__)
+extern const ptrdiff_t __rseq_offset CC_WEAK_;
+extern const unsigned int __rseq_size CC_WEAK_;
+
+/* The system is a fake, but the sequences are real; false where there are none. */
+static bool set_up_stores(uint32_t cpus)
+{
+    set_up(cpus);
+    if (&__rseq_size == NULL || __rseq_size == 0) return false;
+    fake.sequence_area = (uintptr_t)(__rseq_offset + 8);
+    fake.barriers_granted = UINT32_MAX;
+    find_out_();
+    return true;
+}
+
+static bool set_up_held_by_one_that_stores(uint32_t cpus)
+{
+    bool stores = set_up_stores(cpus);
+    REQUIRE(cc_lock_try_acquire(&lock));
+    return stores;
+}
+
+TEST(a_lock_that_nobody_waits_for_is_released_by_a_store)
+{
+    if (!set_up_stores(2)) return;
+    for (int i = 0; i < 3; i++) {
+        cc_lock_acquire(&lock);
+        CHECK_EQ(lock.word, HELD);
+        cc_lock_release(&lock);
+        CHECK_EQ(lock.word, 0); /* and not counted */
+    }
+    CHECK_EQ(calls() + fake.barriers, 0);
+}
+
+TEST(whoever_waits_knows_how_it_is_released)
+{
+    set_up_held(2);
+    CHECK(!cc_lock_acquire_timeout(&lock, 1));
+    CHECK_EQ(cc_lock_sequence_area_, NONE);
+    if (!set_up_stores(2)) return;
+    cc_lock_sequence_area_ = CC_LOCK_UNKNOWN_;
+    lock.word = HELD;
+    CHECK(!cc_lock_acquire_timeout(&lock, 1));
+    CHECK_EQ(cc_lock_sequence_area_, fake.sequence_area);
+}
+
+TEST(a_long_section_is_marked_as_shared_and_its_end_is_seen)
+{
+    for (unsigned i = 1; i < 100; i++) {
+        if (!set_up_held_by_one_that_stores(2)) return;
+        release_at_pause = i;
+        fake.on_pause = release_soon;
+        cc_lock_acquire(&lock);
+        CHECK_EQ(fake.pauses, i);
+        CHECK_EQ(lock.word & (SHARED | SURE), SHARED | SURE); /* who had to wait takes it for shared */
+        CHECK_EQ(fake.barriers, 0);
+    }
+}
+
+TEST(a_lock_is_forgotten_to_be_shared_after_64_releases)
+{
+    if (!set_up_stores(2)) return;
+    lock.word = SHARED | SURE;
+    for (unsigned i = 0; i < 2 * CC_LOCK_FORGET_; i++) {
+        cc_lock_acquire(&lock);
+        cc_lock_release(&lock);
+    }
+    CHECK_EQ(lock.word, 0);
+    CHECK_EQ(calls(), 0);
+}
+
+static void word_is_marked(void)
+{
+    CHECK_EQ(lock.word % RELEASES, HELD | PARKED | SHARED);
+}
+
+static void word_is_sure(void)
+{
+    CHECK(lock.word & SURE);
+    release();
+}
+
+TEST(whoever_goes_to_sleep_is_sure_first)
+{
+    for (uint32_t cpus = 1; cpus <= 2; cpus++) {
+        if (!set_up_held_by_one_that_stores(cpus)) return;
+        fake.on_barrier = word_is_marked;
+        fake.asleep = word_is_sure;
+        cc_lock_acquire(&lock);
+        CHECK_EQ(fake.barriers, 1);
+        CHECK_EQ(fake.waits, 1);
+        CHECK_EQ(fake.wakes, 1);
+        CHECK_EQ(lock.word % RELEASES, HELD | PARKED | SHARED | SURE);
+        release();
+        fake.on_barrier = NULL; /* from here on nobody pays for a barrier: the word remembers */
+        cc_lock_acquire(&lock);
+        CHECK(cc_lock_acquire_timeout(&lock, MS));
+        CHECK_EQ(fake.barriers, 1);
+        CHECK_EQ(fake.waits, 2);
+    }
+}
+
+static void a_store_wipes_out_the_mark(void)
+{
+    lock.word = fake.barriers < 2 ? HELD : 0;
+}
+
+TEST(a_mark_that_a_store_wiped_out_is_made_again)
+{
+    if (!set_up_held_by_one_that_stores(1)) return;
+    fake.on_barrier = a_store_wipes_out_the_mark;
+    cc_lock_acquire(&lock);
+    CHECK_EQ(fake.barriers, 3);
+    CHECK_EQ(fake.waits, 0);
+    CHECK(lock.word & HELD);
+}
+
+/* Another thread marked and confirmed it in between, under the same holder or the next. */
+static void another_mark_is_there(void)
+{
+    if (fake.barriers == 0) lock.word += RELEASES;
+}
+
+TEST(a_mark_of_another_thread_is_not_taken_for_its_own)
+{
+    if (!set_up_held_by_one_that_stores(1)) return;
+    fake.on_barrier = another_mark_is_there;
+    fake.asleep = release;
+    cc_lock_acquire(&lock);
+    CHECK_EQ(fake.barriers, 2);
+    CHECK_EQ(fake.waits, 1);
+}
+
+TEST(a_barrier_that_is_taken_away_is_replaced_by_time)
+{
+    if (!set_up_held_by_one_that_stores(1)) return;
+    uint64_t start = fake.now_ns;
+    fake.barriers_granted = 0;
+    fake.asleep = NULL;
+    CHECK(!cc_lock_acquire_timeout(&lock, 100 * MS));
+    CHECK_EQ(fake.barriers, 1);
+    CHECK(fake.now_ns - start >= LOST_FOR_NS);
+    CHECK_EQ(cc_lock_sequence_area_, NONE);
+    release();
+    CHECK(is_free_(lock.word));
+    CHECK(!cc_lock_acquire_timeout(&lock, 1) || lock.word & HELD);
+    CHECK_EQ(fake.barriers, 1); /* nobody asks again */
+}
+#endif
 
 #if !defined(_WIN32)
 #include <sys/mman.h>

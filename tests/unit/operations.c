@@ -261,7 +261,7 @@ static void words_sequence(input_t *in)
         REQUIRE(event.waiters == 0);
     }
     if (held) cc_lock_release(&lock);
-    REQUIRE((lock.word & CC_LOCK_STATE_) == 0);
+    REQUIRE((lock.word & CC_LOCK_HELD_) == 0);
 }
 
 /* ---- backoff: current doubles from min to max ---- */

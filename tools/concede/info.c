@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "os.h"
+
 enum { JSON, MACHINE };
 static const tool_option_t options[] = {
     [JSON] = { 0, "json", "[FILE]", "write JSON to the file as well, or print it in place of the text" },
@@ -35,6 +37,11 @@ static void print_facts(const machine_t *m)
     fact("cc_pause", m->pause);
     fact("membarrier",
          m->membarrier ? "works: who notifies pays no fence" : "not here: who notifies pays a full fence");
+    uintptr_t area;
+    const char *reason = cc_os_sequence_area_(&area);
+    snprintf(text, sizeof text, "%s%s", reason ? "a read-modify-write: " : "a plain store where nobody waits",
+             reason ? reason : "");
+    fact("release", text);
     if (m->host.governor[0]) fact("governor", m->host.governor);
 }
 

@@ -81,7 +81,7 @@ int cc_channel_create(cc_channel_t **channel, const cc_channel_options_t *option
     return error;
 }
 
-void cc_channel_destroy_slow_(cc_channel_t *channel)
+void cc_channel_destroy_any_(cc_channel_t *channel)
 {
     if (!channel || channel->allocated_before == 0) return;
     free((unsigned char *)channel - (channel->allocated_before - 1));
@@ -112,7 +112,7 @@ size_t cc_channel_len(const cc_channel_t *channel)
 
 /* MPMC: bit 0 of the tail comes first, so that whoever sees `closed` finds it set. Then both sides wake, as after any
  * change that they may wait for. */
-void cc_channel_close_slow_(cc_channel_t *channel)
+void cc_channel_close_any_(cc_channel_t *channel)
 {
     uint32_t open = CC_CHANNEL_OPEN_;
     if (!cc_channel_is_spsc_(channel)) {
@@ -126,7 +126,7 @@ void cc_channel_close_slow_(cc_channel_t *channel)
     cc_channel_notify_(&channel->not_empty, CC_NOTIFY_ALL_);
 }
 
-bool cc_channel_is_closed_slow_(const cc_channel_t *channel)
+bool cc_channel_is_closed_any_(const cc_channel_t *channel)
 {
     if (!cc_channel_is_spsc_(channel)) /* [channel.closed] pairs with the or in cc_channel_close() */
         return (cc_load_acquire(&channel->mpmc.tail.position) & CC_MPMC_CLOSED_) != 0;

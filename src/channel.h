@@ -19,16 +19,17 @@ size_t cc_spsc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t 
 size_t cc_mpmc_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n);
 size_t cc_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n);
 
-/* Whether the channel is closed and will never again give a message to a receiver, who has just found none. */
+/* Whether the channel is closed and no receiver will ever get a message again. A receiver asks that has just found
+ * none. */
 bool cc_spsc_is_drained_(cc_channel_t *channel);
 bool cc_mpmc_is_drained_(const cc_channel_t *channel);
 
 /* Whether n messages, or n free slots, seem to be there: a look that takes nothing. */
 bool cc_spsc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
-bool cc_mpmc_has_(const cc_channel_t *channel, cc_direction_t direction, size_t n);
+bool cc_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
 
 /* Whether there is something for one more thread: a message or a free slot, or the end. */
-bool cc_mpmc_has_more_(const cc_channel_t *channel, cc_direction_t direction);
+bool cc_mpmc_has_more_(cc_channel_t *channel, cc_direction_t direction);
 
 /* How many messages went through a side since the last call, which every wait makes once. */
 size_t cc_spsc_run_(cc_channel_t *channel, cc_direction_t direction);

@@ -87,18 +87,18 @@ bool cc_mpmc_is_drained_(const cc_channel_t *channel)
 
 /* ---- For waiting ------------------------------------------------------------------------------------------------ */
 
-bool cc_mpmc_has_(const cc_channel_t *channel, cc_direction_t direction, size_t n)
+bool cc_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
-    const cc_mpmc_side_t *side = direction == CC_SENDING_ ? &channel->mpmc.tail : &channel->mpmc.head;
-    cc_index_ seen = cc_load_relaxed(&side->position); /* relaxed, both: whoever takes it looks again */
+    cc_index_ seen =
+        cc_load_relaxed(&cc_mpmc_side_(channel, direction)->position); /* relaxed, both: whoever takes it looks again */
     cc_index_ last = (cc_index_)((seen & (cc_index_)~CC_MPMC_CLOSED_) + (cc_index_)(2 * (n - 1)));
     return cc_load_relaxed(cc_mpmc_stamp_(channel, last, channel->layout)) == cc_mpmc_awaited_(last, direction);
 }
 
 /* Reads the position, then the stamp there. "Nothing" counts only if the position has not moved in between. */
-bool cc_mpmc_has_more_(const cc_channel_t *channel, cc_direction_t direction)
+bool cc_mpmc_has_more_(cc_channel_t *channel, cc_direction_t direction)
 {
-    const cc_mpmc_side_t *side = direction == CC_SENDING_ ? &channel->mpmc.tail : &channel->mpmc.head;
+    cc_mpmc_side_t *side = cc_mpmc_side_(channel, direction);
     cc_index_ seen, again = cc_load_relaxed(&side->position); /* relaxed: the same answer twice is the answer */
     do {
         seen = again;

@@ -35,9 +35,9 @@ size_t cc_spsc_sent_slow_(cc_channel_t *channel, size_t n)
     return (size_t)((cc_index_)(received - first) >> 1);
 }
 
-int cc_spsc_send_result_(size_t sent)
+int cc_spsc_closed_result_(void)
 {
-    return sent ? 0 : EPIPE;
+    return EPIPE;
 }
 
 /* How many messages fit, for a sender that wants that many slots. It reads `head` only where the value that the sender
@@ -45,7 +45,7 @@ int cc_spsc_send_result_(size_t sent)
 static size_t room_(cc_channel_t *channel, size_t wanted)
 {
     size_t room = cc_spsc_room_(channel);
-    /* relaxed: looked at again after the stamp, as in cc_spsc_room_() */
+    /* relaxed: the sender looks again after its stamp */
     if (room >= wanted || cc_load_relaxed(&channel->closed) != CC_CHANNEL_OPEN_) return room;
     channel->spsc.head_seen = cc_load_acquire(&channel->spsc.head); /* [spsc.head] pairs with cc_spsc_publish_() */
     return cc_spsc_room_(channel);
@@ -60,7 +60,7 @@ size_t cc_spsc_send_now_(cc_channel_t *channel, const unsigned char *messages, s
     return cc_spsc_sent_(channel, n);
 }
 
-void *cc_channel_reserve_slow_(cc_channel_t *channel)
+void *cc_channel_reserve_any_(cc_channel_t *channel)
 {
     if (!cc_channel_is_spsc_(channel) || room_(channel, 1) == 0) return NULL;
     channel->spsc.reserved = (cc_index_)(channel->spsc.tail + 1);

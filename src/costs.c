@@ -1,5 +1,5 @@
-/* costs.c: measures what waiting costs here. Each cost is measured when it is first needed, so that who needs one does
- * not pay for the others. */
+/* costs.c: measures what waiting costs here. Each cost is measured when it is first needed, so that
+ * whoever needs one does not pay for the others. */
 #include "costs.h"
 
 #include <concede/atomic.h>
@@ -36,7 +36,7 @@ static void give_(const cc_costs_t *given, bool replaces)
     uint32_t *const fields[4] = { &costs_.pause_ps, &costs_.yield_ns, &costs_.wake_ns, &costs_.cpus };
     for (size_t i = 0; i < 4; i++) {
         if (values[i] == 0) continue;
-        if (replaces) cc_store_relaxed(fields[i], 0); /* relaxed, all: numbers on their own */
+        if (replaces) cc_store_relaxed(fields[i], 0); /* relaxed, all: each is a number by itself */
         settle_(fields[i], values[i]);
     }
     if (given->wake_ns != 0) cc_store_relaxed(&wake_is_given_, 1);
@@ -46,7 +46,7 @@ static void give_(const cc_costs_t *given, bool replaces)
     }
 }
 
-/* Reads decimal digits and moves past them; 0 for what does not fit, so that it is measured. */
+/* Reads a decimal number and moves past it. One that does not fit is 0, and then that cost is measured. */
 static uint32_t number_(const char **text)
 {
     uint64_t value = 0;
@@ -76,7 +76,7 @@ static cc_costs_t parse_(const char *text)
  * environment says need not be measured. Threads that come at the same time all do it, with the same result. */
 static void prepare_(void)
 {
-    if (cc_load_relaxed(&is_prepared_)) return; /* relaxed: who misses it does it again */
+    if (cc_load_relaxed(&is_prepared_)) return; /* relaxed: a thread that misses it prepares again */
     cc_pause_choose_();
     const char *text = cc_os_environment_("CONCEDE_COSTS");
     if (text) {
@@ -95,7 +95,7 @@ void cc_costs_set(const cc_costs_t *costs)
 
 /* ---- what is measured ------------------------------------------------------------------------------------------- */
 
-/* The time of one batch, in nanoseconds: the shortest of three, so that an interrupt in one of them does no harm. */
+/* How long one batch takes, in nanoseconds: the shortest of three, so that an interrupt in one of them does no harm. */
 static uint64_t shortest_(void (*batch)(void))
 {
     uint64_t shortest = UINT64_MAX, before = cc_os_now_();
@@ -130,7 +130,7 @@ static uint32_t measure_pause_ps_(void)
 
 static void system_calls_(void)
 {
-    for (int i = 0; i < SYSTEM_CALLS; i++) cc_os_wake_(&first_wake_ns_, 1); /* nobody ever sleeps there */
+    for (int i = 0; i < SYSTEM_CALLS; i++) cc_os_wake_(&first_wake_ns_, 1); /* nobody ever sleeps on this word */
 }
 
 /* A wake-up that nobody measured yet is taken for 100 times a system call that does nothing: 215 ns and 20 to 30 us on
@@ -143,7 +143,7 @@ static uint32_t measure_wake_ns_(void)
     wake = wake < WAKE_MAX_NS ? wake * WAKE_IN_SYSTEM_CALLS / SYSTEM_CALLS : WAKE_MAX_NS;
     wake = wake > WAKE_MIN_NS ? wake : WAKE_MIN_NS;
     wake = wake < WAKE_MAX_NS ? wake : WAKE_MAX_NS;
-    cc_store_relaxed(&first_wake_ns_, (uint32_t)wake); /* relaxed: a bound for an estimate */
+    cc_store_relaxed(&first_wake_ns_, (uint32_t)wake); /* relaxed: it only bounds an estimate */
     return (uint32_t)wake;
 }
 
@@ -156,7 +156,7 @@ enum { YIELD_IN_SYSTEM_CALLS = 3, YIELD_MOST_IN_SYSTEM_CALLS = 8, YIELD_ALONE_NS
 static uint32_t measure_yield_ns_(void)
 {
     uint64_t calls_ns = shortest_(system_calls_), shortest = UINT64_MAX, before = cc_os_now_();
-    if (calls_ns > WAKE_MAX_NS) calls_ns = WAKE_MAX_NS; /* a clock that jumped */
+    if (calls_ns > WAKE_MAX_NS) calls_ns = WAKE_MAX_NS; /* the clock has jumped */
     uint64_t most = calls_ns * YIELD_MOST_IN_SYSTEM_CALLS / SYSTEM_CALLS;
     most = most > YIELD_ALONE_NS ? most : YIELD_ALONE_NS;
     for (int i = 0; i < 3; i++) {
@@ -215,7 +215,7 @@ bool cc_costs_may_spin_(void)
 
 /* ---- asking ----------------------------------------------------------------------------------------------------- */
 
-/* One cost: as it is known, else measured. Of several that measure at the same time all believe the first. */
+/* One cost: as it is known, else measured. If several threads measure at the same time, all use the first result. */
 static uint32_t known_(uint32_t *cost, uint32_t (*measure)(void))
 {
     uint32_t value = cc_load_acquire(cost); /* [costs.ready] pairs with the swap in settle_() */
@@ -246,7 +246,7 @@ uint32_t cc_costs_wake_ns_(void)
 
 bool cc_costs_are_known_(void)
 {
-    return cc_load_relaxed(&costs_.pause_ps) != 0; /* relaxed: who uses it looks again */
+    return cc_load_relaxed(&costs_.pause_ps) != 0; /* relaxed: cc_costs_pause_ps_() looks again */
 }
 
 /* About half of a wake-up's time is work: of 35 us, 11 us in the waker and 10 us in the woken (`concede info` on AMD

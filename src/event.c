@@ -190,7 +190,7 @@ static void learn_from_gap_(cc_event_t *event, uint32_t now)
 {
     uint32_t woken_at = cc_load_relaxed(&event->woken_at); /* relaxed, both: guesses */
     uint64_t gap = (now - woken_at) / ((uint64_t)cc_load_relaxed(&event->left_to_it) + 1);
-    if (woken_at == 0) return; /* the first one */
+    if (woken_at == 0) return; /* nobody was woken before: there is no gap yet */
     learn_(event, gap < cc_snooze_spin_limit_ns_() ? CC_SLEPT_SHORT_ : CC_SLEPT_LONG_, cc_snooze_spin_limit_());
 }
 
@@ -228,14 +228,14 @@ void cc_event_notify_slow_(cc_event_t *event, uint32_t whom)
                                     (seen & ~CC_EVENT_AWAY_) - claimed + claimed * CC_EVENT_CLAIM_))
                 break;
         } else if ((seen & ~CC_EVENT_AWAY_) != (CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_)) {
-            return; /* nobody, or another notifier claimed them after our write */
+            return; /* nobody listens, or another notifier claimed them after our write */
         } else {
             uint32_t idle = cc_load_relaxed(&event->sleeps); /* relaxed, all: a guess */
             if (idle > 1) {
                 cc_store_relaxed(&event->sleeps, idle - 1);
-                return; /* nobody right now */
+                return; /* nobody listens right now */
             }
-            if (cc_cas_relaxed(&event->waiters, &seen, 0)) { /* relaxed: who listens next finds it in this very word */
+            if (cc_cas_relaxed(&event->waiters, &seen, 0)) { /* relaxed: the next listener finds it in this very word */
                 cc_store_relaxed(&event->sleeps, 0);
                 return; /* nobody sleeps here any more: back to the light fence */
             }

@@ -17,8 +17,7 @@ uint32_t cc_debug_thread_(void)
 {
     static uint32_t threads;
     static _Thread_local uint32_t number;
-    if (number == 0)
-        number = cc_fetch_add_relaxed(&threads, 1) + 1; /* relaxed: a number of its own is all that it wants */
+    if (number == 0) number = cc_fetch_add_relaxed(&threads, 1) + 1; /* relaxed: each thread gets a number of its own */
     return number;
 }
 
@@ -26,7 +25,8 @@ void cc_debug_die_(const char *object, const void *address, const char *text, un
 {
     char sentence[120];
     (void)snprintf(sentence, sizeof sentence, text, one, other);
-    fprintf(stderr, "concede: %s %p %s\n", object, address, sentence); /* in one, for others may be writing, too */
+    /* One call, because other threads may write at the same time. */
+    fprintf(stderr, "concede: %s %p %s\n", object, address, sentence);
     abort();
 }
 
@@ -34,7 +34,8 @@ void cc_debug_die_(const char *object, const void *address, const char *text, un
  * nobody. */
 enum {
     PLACES = 1024,
-    THREAD_BITS = sizeof(uintptr_t) > 4 ? 24 : 12 /* the addresses of today fit above them; more threads go unnoticed */
+    /* Today's addresses fit above these bits. Threads beyond their range are not checked. */
+    THREAD_BITS = sizeof(uintptr_t) > 4 ? 24 : 12
 };
 static uintptr_t holders_[PLACES];
 

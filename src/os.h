@@ -56,7 +56,7 @@ uint32_t cc_os_quota_(void);
 /* Whether the CPUs have ARM64's `sb`, as far as the system tells. */
 bool cc_os_has_sb_(void);
 
-/* The value of an environment variable, or NULL; always NULL in a program that has more rights than who started it. */
+/* The value of an environment variable, or NULL; always NULL in a program that has more rights than its caller. */
 const char *cc_os_environment_(const char *name);
 
 CC_END_DECLS

@@ -15,7 +15,7 @@ int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
     struct _umtx_time until;
     void *address = (void *)(uintptr_t)word, *size = NULL, *time = NULL;
     int saved = errno, result = 0;
-    if (cc_load_relaxed(word) != expected) return EAGAIN; /* the system does not tell it from a wake */
+    if (cc_load_relaxed(word) != expected) return EAGAIN; /* the system call would not tell this from a wake */
     if (deadline != CC_FOREVER) {
         /* What a 32-bit time_t cannot hold ends early, for no reason, and the caller waits again. */
         uint64_t seconds = deadline / NS_PER_S;

@@ -23,7 +23,7 @@ enum {
     MEMBARRIER_REGISTER_PRIVATE_EXPEDITED_RSEQ = 1 << 8
 };
 
-/* By their names in the object code, because the headers declare them only to those who asked for GNU's extensions
+/* By their names in the object code, because the headers declare them only where GNU's extensions were asked for
  * before any header. A test has another syscall. */
 extern int linux_cpu_(void) __asm__("sched_getcpu");
 #if !defined(CC_OS_SYSCALL_)
@@ -64,7 +64,7 @@ static long futex_wait_(const uint32_t *word, uint32_t expected, uint64_t deadli
                 deadline == CC_FOREVER ? NULL : &at, NULL, UINT32_MAX);
 #endif
 #if defined(SYS_futex)
-    if (result == -ENOSYS) { /* a time that does not fit ends early, and the caller waits again */
+    if (result == -ENOSYS) { /* a time that does not fit here ends early, and the caller waits again */
         futex_time fits = { .tv_sec = (int32_t)(seconds < INT32_MAX ? seconds : INT32_MAX) };
         fits.tv_nsec = (int32_t)(deadline % NS_PER_S);
         SYSTEM_CALL(result, SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, deadline == CC_FOREVER ? NULL : &fits,
@@ -110,8 +110,8 @@ static bool membarrier_(int command)
     return result == 0;
 }
 
-/* Opens a file and makes one call that reads it; what that returned. By their numbers, because open(), read() and
- * close() are cancellation points. */
+/* Opens a file and makes one call that reads it; returns its result. The calls go by their numbers, because open(),
+ * read() and close() are cancellation points. */
 static long read_once_(long call, const char *path, int flags, char *bytes, size_t size)
 {
     long file, got, closed;

@@ -26,7 +26,8 @@ static int wait_for(const uint32_t *word, uint32_t expected, uint64_t ns)
         errno = saved;
         return result;
     }
-    /* In microseconds, rounded up, never early; 0 is for ever. A time that does not fit ends early, for no reason. */
+    /* Microseconds, rounded up, so that it never ends early; 0 means for ever. A time that does not fit does end early:
+     * that is a wait that returns for no reason. */
     uint64_t us = ns == CC_FOREVER ? 0 : (ns - 1) / 1000 + 1;
     return __ulock_wait(COMPARE_AND_WAIT | NO_ERRNO, address, expected, us < UINT32_MAX ? (uint32_t)us : UINT32_MAX);
 }
@@ -34,7 +35,7 @@ static int wait_for(const uint32_t *word, uint32_t expected, uint64_t ns)
 int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
 {
     uint64_t ns = CC_FOREVER;
-    if (cc_load_relaxed(word) != expected) return EAGAIN; /* the system does not tell it from a wake */
+    if (cc_load_relaxed(word) != expected) return EAGAIN; /* the system call would not tell this from a wake */
     if (deadline != CC_FOREVER) {
         uint64_t now = cc_os_now_();
         if (now >= deadline) return ETIMEDOUT;

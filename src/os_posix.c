@@ -73,7 +73,7 @@ static void leave_queue(bucket *b, sleeper **link)
     if (b->last == &s->next) b->last = link;
 }
 
-/* Until woken, the deadline, or for no reason. Returns 0 or ETIMEDOUT. */
+/* Sleeps until it is woken, the deadline passes, or for no reason. Returns 0 or ETIMEDOUT. */
 static int sleep_in(bucket *b, sleeper *s, uint64_t deadline)
 {
     if (deadline == CC_FOREVER) {
@@ -130,7 +130,7 @@ void cc_os_wake_(const uint32_t *word, uint32_t count)
         }
         leave_queue(b, link);
         s->woken = true;
-        pthread_cond_signal(&s->wake); /* under the mutex: the sleeper's stack lives until we let go of it */
+        pthread_cond_signal(&s->wake); /* under the mutex, because the sleeper's stack lives only until we release it */
         count--;
     }
     pthread_mutex_unlock(&b->mutex);

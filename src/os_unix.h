@@ -8,13 +8,13 @@
 #if !defined(CC_OS_CLOCK_)
 #define CC_OS_CLOCK_ CLOCK_MONOTONIC
 #endif
-#if !defined(CC_OS_CPUS_) /* how many the threads of this process may run on */
+#if !defined(CC_OS_CPUS_) /* how many CPUs the threads of this process may run on */
 #define CC_OS_CPUS_() sysconf(_SC_NPROCESSORS_ONLN)
 #endif
-#if !defined(CC_OS_CPU_) /* which one this thread runs on */
+#if !defined(CC_OS_CPU_) /* which CPU this thread runs on */
 #define CC_OS_CPU_() 0
 #endif
-#if !defined(CC_OS_QUOTA_) /* how many the container pays for */
+#if !defined(CC_OS_QUOTA_) /* how many CPUs the container's quota pays for */
 #define CC_OS_QUOTA_() UINT32_MAX
 #endif
 #if !defined(CC_OS_MEMBARRIER_)
@@ -28,7 +28,7 @@
 #if !defined(CC_OS_HAS_SB_)
 #define CC_OS_HAS_SB_() false
 #endif
-#if !defined(CC_OS_IS_PRIVILEGED_) /* whether the program may do more than who started it */
+#if !defined(CC_OS_IS_PRIVILEGED_) /* whether the program has more rights than its caller */
 #define CC_OS_IS_PRIVILEGED_() (getuid() != geteuid() || getgid() != getegid())
 #endif
 

@@ -17,12 +17,11 @@
 int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
 {
     DWORD ms = INFINITE;
-    if (cc_load_relaxed(word) != expected) return EAGAIN; /* WaitOnAddress does not tell it from a wake */
+    if (cc_load_relaxed(word) != expected) return EAGAIN; /* WaitOnAddress would not tell this from a wake */
     if (deadline != CC_FOREVER) {
         uint64_t now = cc_os_now_();
         if (now >= deadline) return ETIMEDOUT;
-        /* Rounded up, never early; a time too long for a DWORD ends early, for no reason, and the caller waits again.
-         * */
+        /* Rounded up, so that it does not end early. A time too long for a DWORD does, and the caller waits again. */
         uint64_t left = (deadline - now - 1) / NS_PER_MS + 1;
         ms = left < INFINITE ? (DWORD)left : INFINITE - 1;
     }

@@ -97,7 +97,7 @@ cc_ending_t cc_snooze_yield_(uint64_t *now)
  *   0          last loss       one loss, perhaps chance (a virtual CPU's host)       a second in BUSY_FIRST -> the next
  *   n          ahead of now    busy: waits sleep at once, for n                      the clock -> the next row
  *   n          up to n before  on trial: waits spin again, but do not yield          a loss -> busy for 2n
- *   n          longer ago      the trial is over                                     who sees it -> the first row
+ *   n          longer ago      the trial is over                                     a wait -> the first row
  *
  * A process with more threads than CPUs takes its CPUs away from itself, and that is no reason to sleep: the one who
  * has the CPU gets on with the work. So a loss does not count if another of our threads was on that CPU meanwhile.

@@ -4,6 +4,7 @@
  *   CC_CACHE_LINE      bytes that keep two words from false sharing
  *   CC_LINE_BYTES_     bytes that a cache fetches as one on nearly every CPU: what a layout is rounded to
  *   CC_ARCH_PAUSE_()   the spin-wait hint; see pause.h
+ *   CC_ARCH_PAUSE_IS_  what that hint is, as `concede info` shows it
  *   CC_ARCH_PAUSE_SB_()          a better hint that only some CPUs of this kind have; pause.h asks first
  *   CC_ARCH_FENCE_()   a full fence, where ours is better than the compiler's; see atomic.h
  *   CC_ARCH_SEQUENCE_STORE_()    a store that another thread can call off, where there is such a thing; see below
@@ -43,6 +44,7 @@
 
 #elif defined(__x86_64__)
 #define CC_ARCH_X86_64             1
+#define CC_ARCH_PAUSE_IS_          "pause"
 #define CC_CACHE_LINE              128
 #define CC_ARCH_PAUSE_()           __asm__ __volatile__("pause" ::: "memory")
 /* A locked no-op on the stack, just below the pointer so that no return address depends on it: about 3 ns where mfence
@@ -85,10 +87,11 @@
 #endif
 
 #elif defined(__i386__)
-#define CC_ARCH_X86      1
-#define CC_CACHE_LINE    64
-#define CC_ARCH_PAUSE_() __asm__ __volatile__("pause" ::: "memory")
-#define CC_ARCH_FENCE_() __asm__ __volatile__("lock; orl $0,-4(%%esp)" ::: "memory", "cc")
+#define CC_ARCH_X86       1
+#define CC_CACHE_LINE     64
+#define CC_ARCH_PAUSE_IS_ "pause"
+#define CC_ARCH_PAUSE_()  __asm__ __volatile__("pause" ::: "memory")
+#define CC_ARCH_FENCE_()  __asm__ __volatile__("lock; orl $0,-4(%%esp)" ::: "memory", "cc")
 
 #elif defined(__aarch64__)
 #define CC_ARCH_ARM64 1
@@ -97,9 +100,11 @@
  * follows it (0.58 of isb's time on a Graviton4: jemalloc's pull request 2843), but not every core has it. It stands
  * here as its encoding, which every assembler takes. */
 #if defined(CC_PAUSE_ARM64_YIELD)
-#define CC_ARCH_PAUSE_() __asm__ __volatile__("yield" ::: "memory")
+#define CC_ARCH_PAUSE_IS_ "yield"
+#define CC_ARCH_PAUSE_()  __asm__ __volatile__("yield" ::: "memory")
 #else
-#define CC_ARCH_PAUSE_() __asm__ __volatile__("isb" ::: "memory")
+#define CC_ARCH_PAUSE_IS_ "isb"
+#define CC_ARCH_PAUSE_()  __asm__ __volatile__("isb" ::: "memory")
 #if !defined(CC_FREESTANDING) && defined(__ELF__) /* there is a library to ask, and a weak reference to reach it by */
 #define CC_ARCH_PAUSE_SB_() __asm__ __volatile__(".inst 0xd50330ff" ::: "memory")
 #endif
@@ -148,16 +153,18 @@
 #define CC_ARCH_ARM   1
 #define CC_CACHE_LINE 64
 #if __ARM_ARCH >= 7
-#define CC_ARCH_PAUSE_() __asm__ __volatile__("yield" ::: "memory")
+#define CC_ARCH_PAUSE_IS_ "yield"
+#define CC_ARCH_PAUSE_()  __asm__ __volatile__("yield" ::: "memory")
 #else
 #define CC_ARCH_PAUSE_() CC_COMPILER_BARRIER_()
 #endif
 
 #elif defined(__riscv)
-#define CC_ARCH_RISCV    1
-#define CC_CACHE_LINE    64
+#define CC_ARCH_RISCV     1
+#define CC_CACHE_LINE     64
+#define CC_ARCH_PAUSE_IS_ "pause (Zihintpause)"
 /* `pause` of Zihintpause, as its encoding: a fence that orders nothing, so a core without the extension ignores it. */
-#define CC_ARCH_PAUSE_() __asm__ __volatile__(".4byte 0x0100000f" ::: "memory")
+#define CC_ARCH_PAUSE_()  __asm__ __volatile__(".4byte 0x0100000f" ::: "memory")
 
 #elif defined(__powerpc__) || defined(__powerpc64__) || defined(__PPC__)
 #define CC_ARCH_POWER 1
@@ -167,7 +174,8 @@
 #define CC_CACHE_LINE 64
 #endif
 /* Low thread priority, then medium again: the siblings of this core run meanwhile. */
-#define CC_ARCH_PAUSE_() __asm__ __volatile__("or 1,1,1; or 2,2,2" ::: "memory")
+#define CC_ARCH_PAUSE_IS_ "or 1,1,1; or 2,2,2 (low, then medium priority)"
+#define CC_ARCH_PAUSE_()  __asm__ __volatile__("or 1,1,1; or 2,2,2" ::: "memory")
 
 #elif defined(__s390x__)
 #define CC_ARCH_S390X    1
@@ -178,6 +186,10 @@
 #define CC_ARCH_OTHER    1
 #define CC_CACHE_LINE    64
 #define CC_ARCH_PAUSE_() CC_COMPILER_BARRIER_()
+#endif
+
+#if !defined(CC_ARCH_PAUSE_IS_)
+#define CC_ARCH_PAUSE_IS_ "none (a compiler barrier)"
 #endif
 
 #define CC_LINE_BYTES_ ((size_t)64)

@@ -149,7 +149,7 @@ CC_INLINE_ CC_FLAT_ void cc_backoff_spin(cc_backoff_t *b)
 {
     cc_backoff_fill_(b, 1024);
     uint32_t pauses = b->current;
-    cc_backoff_advance_(b); /* first: what follows the last pause is the caller's next try */
+    cc_backoff_advance_(b); /* before the pauses, so that the caller's next try follows the last pause at once */
     cc_backoff_pause_(pauses);
 }
 

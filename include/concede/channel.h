@@ -20,8 +20,8 @@
  * any time, close included. Destroy it when nobody uses it any more.
  *
  * A blocking call tries; then it snoozes, looking after every pause; then it announces itself, tries once more, and
- * sleeps. The other side wakes only who really sleeps, so a busy pair makes no system call. How long it snoozes is
- * `snooze_iters`:
+ * sleeps. The other side wakes only a thread that really sleeps, so a busy pair makes no system call. How long it
+ * snoozes is `snooze_iters`:
  *
  *   CC_SNOOZE_ADAPTIVE   each side learns: as long as waits end while it snoozes it snoozes longer, up to what sleeping
  *                        and waking would cost; as long as they end in sleep, shorter, down to sleeping at once
@@ -32,9 +32,9 @@
  * of messages an adaptive side that had to wait lets a batch come together as long as more keeps coming, for less than
  * 2 us.
  *
- * With several receivers a sender wakes one at a time: who takes a message and leaves more behind wakes the next. While
- * messages come quickly one of the receivers spins on behalf of all, and the others sleep. The same goes for senders
- * that wait for room.
+ * With several receivers a sender wakes one at a time: whoever takes a message and leaves more behind wakes the next.
+ * While messages come quickly one of the receivers spins on behalf of all, and the others sleep. The same goes for
+ * senders that wait for room.
  *
  * After fork() the child must make anew a channel that other threads were using: they do not exist there, and a message
  * may be left to one of them or be half sent.
@@ -206,13 +206,13 @@ CC_API CC_COLD_ void cc_channel_debug_destroy_(cc_channel_t *channel);
 #define cc_channel_debug_consume_(channel)      ((void)0)
 #define cc_channel_debug_destroy_(channel)      ((void)0)
 #endif
-CC_API void cc_channel_destroy_slow_(cc_channel_t *channel);
+CC_API void cc_channel_destroy_any_(cc_channel_t *channel);
 
 /* Frees it, unless its memory is the caller's. Nobody may use it any more; NULL is fine. Messages in it are dropped. */
 CC_INLINE_ void cc_channel_destroy(cc_channel_t *channel)
 {
     cc_channel_debug_destroy_(channel);
-    cc_channel_destroy_slow_(channel);
+    cc_channel_destroy_any_(channel);
 }
 
 /* How many bytes a channel of these options takes. 0 or EINVAL. */
@@ -221,21 +221,21 @@ CC_API int cc_channel_sizeof(const cc_channel_options_t *options, size_t *bytes)
 /* Makes a channel in memory of the caller's, aligned to CC_CACHE_LINE and of at least that many bytes. 0 or EINVAL. */
 CC_API int cc_channel_init(void *memory, size_t bytes, const cc_channel_options_t *options, cc_channel_t **channel);
 
-CC_API CC_COLD_ void cc_channel_close_slow_(cc_channel_t *channel);
-CC_API bool cc_channel_is_closed_slow_(const cc_channel_t *channel);
-CC_API void *cc_channel_reserve_slow_(cc_channel_t *channel);
+CC_API CC_COLD_ void cc_channel_close_any_(cc_channel_t *channel);
+CC_API bool cc_channel_is_closed_any_(const cc_channel_t *channel);
+CC_API void *cc_channel_reserve_any_(cc_channel_t *channel);
 
 /* Closes it: from now on sends fail, and receivers get what was accepted and then EPIPE. Wakes all. Any thread, any
  * time, twice is fine; never blocks. */
 CC_INLINE_ void cc_channel_close(cc_channel_t *channel)
 {
     CC_TSAN_RELEASE_(channel);
-    cc_channel_close_slow_(channel);
+    cc_channel_close_any_(channel);
 }
 
 CC_INLINE_ bool cc_channel_is_closed(const cc_channel_t *channel)
 {
-    bool closed = cc_channel_is_closed_slow_(channel);
+    bool closed = cc_channel_is_closed_any_(channel);
     CC_TSAN_ACQUIRE_(channel);
     return closed;
 }
@@ -273,45 +273,31 @@ CC_TEMPLATE_ bool cc_channel_is_spsc_of_(const cc_channel_t *channel, size_t mes
     return !CC_TSAN_ && CC_DEBUG_INLINE_ && channel->shape == cc_channel_shape_(CC_CHANNEL_SPSC, message_size);
 }
 
-CC_TEMPLATE_ int cc_channel_send_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout,
+/* Whoever does not wait gets EAGAIN, and its deadline does not count. */
+CC_TEMPLATE_ int cc_channel_send_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout, bool waits,
                                   uint64_t deadline)
 {
-    if (CC_LIKELY_(cc_channel_is_spsc_of_(channel, layout.message_size) && cc_spsc_room_(channel) > 0))
+    const size_t size = layout.message_size;
+    if (CC_LIKELY_(cc_channel_is_spsc_of_(channel, size) && cc_spsc_room_(channel) > 0))
         return cc_spsc_send_one_(channel, message, layout);
-    return CC_TSAN_SEND_(channel, message, layout.message_size,
+    return CC_TSAN_SEND_(channel, message, size,
                          CC_DEBUG_AS_(CC_DEBUG_SENDER_, int, channel,
-                                      cc_channel_send_any_(channel, message, layout.message_size, deadline)));
+                                      waits ? cc_channel_send_any_(channel, message, size, deadline)
+                                            : cc_channel_try_send_any_(channel, message, size)));
 }
 
-CC_TEMPLATE_ int cc_channel_try_send_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout)
+CC_TEMPLATE_ int cc_channel_recv_(cc_channel_t *channel, void *message, cc_slot_layout_t layout, bool waits,
+                                  uint64_t deadline)
 {
-    if (CC_LIKELY_(cc_channel_is_spsc_of_(channel, layout.message_size) && cc_spsc_room_(channel) > 0))
-        return cc_spsc_send_one_(channel, message, layout);
-    return CC_TSAN_SEND_(
-        channel, message, layout.message_size,
-        CC_DEBUG_AS_(CC_DEBUG_SENDER_, int, channel, cc_channel_try_send_any_(channel, message, layout.message_size)));
-}
-
-CC_TEMPLATE_ int cc_channel_recv_(cc_channel_t *channel, void *message, cc_slot_layout_t layout, uint64_t deadline)
-{
-    if (CC_LIKELY_(cc_channel_is_spsc_of_(channel, layout.message_size) && cc_spsc_take_(channel, message, layout))) {
+    const size_t size = layout.message_size;
+    if (CC_LIKELY_(cc_channel_is_spsc_of_(channel, size) && cc_spsc_take_(channel, message, layout))) {
         cc_spsc_publish_(channel);
         return 0;
     }
-    return CC_TSAN_RECV_(channel, message, layout.message_size,
+    return CC_TSAN_RECV_(channel, message, size,
                          CC_DEBUG_AS_(CC_DEBUG_RECEIVER_, int, channel,
-                                      cc_channel_recv_any_(channel, message, layout.message_size, deadline)));
-}
-
-CC_TEMPLATE_ int cc_channel_try_recv_(cc_channel_t *channel, void *message, cc_slot_layout_t layout)
-{
-    if (CC_LIKELY_(cc_channel_is_spsc_of_(channel, layout.message_size) && cc_spsc_take_(channel, message, layout))) {
-        cc_spsc_publish_(channel);
-        return 0;
-    }
-    return CC_TSAN_RECV_(channel, message, layout.message_size,
-                         CC_DEBUG_AS_(CC_DEBUG_RECEIVER_, int, channel,
-                                      cc_channel_try_recv_any_(channel, message, layout.message_size)));
+                                      waits ? cc_channel_recv_any_(channel, message, size, deadline)
+                                            : cc_channel_try_recv_any_(channel, message, size)));
 }
 
 CC_TEMPLATE_ size_t cc_channel_send_many_(cc_channel_t *channel, const void *messages, size_t n,
@@ -360,19 +346,19 @@ CC_TEMPLATE_ int cc_channel_recv_some_(cc_channel_t *channel, void *messages, si
  * what the receiver of the message does. */
 CC_INLINE_ int cc_channel_send(cc_channel_t *channel, const void *message)
 {
-    return cc_channel_send_(channel, message, channel->layout, CC_FOREVER);
+    return cc_channel_send_(channel, message, channel->layout, true, CC_FOREVER);
 }
 
 /* Sends if there is room now. 0; EAGAIN: full; EPIPE. Never blocks. */
 CC_INLINE_ int cc_channel_try_send(cc_channel_t *channel, const void *message)
 {
-    return cc_channel_try_send_(channel, message, channel->layout);
+    return cc_channel_send_(channel, message, channel->layout, false, 0);
 }
 
 /* Sends, waiting until the deadline. 0; ETIMEDOUT; EPIPE. */
 CC_INLINE_ int cc_channel_send_until(cc_channel_t *channel, const void *message, uint64_t deadline)
 {
-    return cc_channel_send_(channel, message, channel->layout, deadline);
+    return cc_channel_send_(channel, message, channel->layout, true, deadline);
 }
 
 /* Sends, waiting for at most `ns` nanoseconds. 0; ETIMEDOUT; EPIPE. */
@@ -384,19 +370,19 @@ CC_INLINE_ int cc_channel_send_timeout(cc_channel_t *channel, const void *messag
 /* Receives: waits for a message as long as it takes. 0; EPIPE: closed and drained. May block. */
 CC_INLINE_ int cc_channel_recv(cc_channel_t *channel, void *message)
 {
-    return cc_channel_recv_(channel, message, channel->layout, CC_FOREVER);
+    return cc_channel_recv_(channel, message, channel->layout, true, CC_FOREVER);
 }
 
 /* Receives if there is a message now. 0; EAGAIN: empty; EPIPE. Never blocks. */
 CC_INLINE_ int cc_channel_try_recv(cc_channel_t *channel, void *message)
 {
-    return cc_channel_try_recv_(channel, message, channel->layout);
+    return cc_channel_recv_(channel, message, channel->layout, false, 0);
 }
 
 /* Receives, waiting until the deadline. 0; ETIMEDOUT; EPIPE. */
 CC_INLINE_ int cc_channel_recv_until(cc_channel_t *channel, void *message, uint64_t deadline)
 {
-    return cc_channel_recv_(channel, message, channel->layout, deadline);
+    return cc_channel_recv_(channel, message, channel->layout, true, deadline);
 }
 
 /* Receives, waiting for at most `ns` nanoseconds. 0; ETIMEDOUT; EPIPE. */
@@ -464,7 +450,7 @@ CC_INLINE_ int cc_channel_recv_some_timeout(cc_channel_t *channel, void *message
  * that size, up to 64. Never blocks. */
 CC_INLINE_ void *cc_channel_reserve(cc_channel_t *channel)
 {
-    void *slot = cc_channel_reserve_slow_(channel);
+    void *slot = cc_channel_reserve_any_(channel);
     CC_TSAN_ACQUIRE_(&channel->spsc.head);
     return slot;
 }
@@ -507,15 +493,15 @@ CC_INLINE_ void cc_channel_consume(cc_channel_t *channel)
     }                                                                                                                \
     CC_TEMPLATE_ int name##_send(cc_channel_t *channel, type value)                                                  \
     {                                                                                                                \
-        return cc_channel_send_(channel, &value, cc_slot_layout_(sizeof(type)), CC_FOREVER);                         \
+        return cc_channel_send_(channel, &value, cc_slot_layout_(sizeof(type)), true, CC_FOREVER);                   \
     }                                                                                                                \
     CC_INLINE_ int name##_try_send(cc_channel_t *channel, type value)                                                \
     {                                                                                                                \
-        return cc_channel_try_send_(channel, &value, cc_slot_layout_(sizeof(type)));                                 \
+        return cc_channel_send_(channel, &value, cc_slot_layout_(sizeof(type)), false, 0);                           \
     }                                                                                                                \
     CC_INLINE_ int name##_send_until(cc_channel_t *channel, type value, uint64_t deadline)                           \
     {                                                                                                                \
-        return cc_channel_send_(channel, &value, cc_slot_layout_(sizeof(type)), deadline);                           \
+        return cc_channel_send_(channel, &value, cc_slot_layout_(sizeof(type)), true, deadline);                     \
     }                                                                                                                \
     CC_INLINE_ int name##_send_timeout(cc_channel_t *channel, type value, uint64_t ns)                               \
     {                                                                                                                \
@@ -523,15 +509,15 @@ CC_INLINE_ void cc_channel_consume(cc_channel_t *channel)
     }                                                                                                                \
     CC_TEMPLATE_ int name##_recv(cc_channel_t *channel, type *value)                                                 \
     {                                                                                                                \
-        return cc_channel_recv_(channel, value, cc_slot_layout_(sizeof(type)), CC_FOREVER);                          \
+        return cc_channel_recv_(channel, value, cc_slot_layout_(sizeof(type)), true, CC_FOREVER);                    \
     }                                                                                                                \
     CC_INLINE_ int name##_try_recv(cc_channel_t *channel, type *value)                                               \
     {                                                                                                                \
-        return cc_channel_try_recv_(channel, value, cc_slot_layout_(sizeof(type)));                                  \
+        return cc_channel_recv_(channel, value, cc_slot_layout_(sizeof(type)), false, 0);                            \
     }                                                                                                                \
     CC_INLINE_ int name##_recv_until(cc_channel_t *channel, type *value, uint64_t deadline)                          \
     {                                                                                                                \
-        return cc_channel_recv_(channel, value, cc_slot_layout_(sizeof(type)), deadline);                            \
+        return cc_channel_recv_(channel, value, cc_slot_layout_(sizeof(type)), true, deadline);                      \
     }                                                                                                                \
     CC_INLINE_ int name##_recv_timeout(cc_channel_t *channel, type *value, uint64_t ns)                              \
     {                                                                                                                \

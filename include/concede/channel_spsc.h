@@ -20,7 +20,8 @@ CC_BEGIN_DECLS
 /* What the sender does after a message when the receiver sleeps or the channel is closed; returns how many of the n
  * messages count as sent. */
 CC_API CC_COLD_ size_t cc_spsc_sent_slow_(cc_channel_t *channel, size_t n);
-CC_API CC_COLD_ int cc_spsc_send_result_(size_t sent);
+/* EPIPE, which a header that includes no <errno.h> cannot say itself. */
+CC_API CC_COLD_ int cc_spsc_closed_result_(void);
 /* What the receiver does after a message when the sender sleeps. Not CC_COLD_: gcc would take the look before it for
  * cold. */
 CC_API void cc_spsc_published_slow_(cc_channel_t *channel);
@@ -31,7 +32,8 @@ CC_API void cc_spsc_published_slow_(cc_channel_t *channel);
 CC_TEMPLATE_ size_t cc_spsc_room_(const cc_channel_t *channel)
 {
     size_t used = (size_t)((cc_index_)(channel->spsc.tail - channel->spsc.head_seen) >> 1);
-    if (cc_load_relaxed(&channel->closed) != CC_CHANNEL_OPEN_) return 0; /* relaxed: looked at again after the stamp */
+    if (cc_load_relaxed(&channel->closed) != CC_CHANNEL_OPEN_)
+        return 0; /* relaxed: the sender looks again after its stamp */
     return channel->mask + 1 - used;
 }
 
@@ -106,8 +108,7 @@ CC_TEMPLATE_ size_t cc_spsc_sent_(cc_channel_t *channel, size_t n)
 CC_TEMPLATE_ int cc_spsc_send_one_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout)
 {
     cc_spsc_write_one_(channel, message, layout);
-    size_t sent = cc_spsc_sent_(channel, 1);
-    return CC_LIKELY_(sent == 1) ? 0 : cc_spsc_send_result_(sent);
+    return CC_LIKELY_(cc_spsc_sent_(channel, 1) == 1) ? 0 : cc_spsc_closed_result_();
 }
 
 /* ---- The receiver ----------------------------------------------------------------------------------------------- */

@@ -30,7 +30,7 @@ CC_API const cc_costs_t *cc_costs(void);
 /* Sets the costs, for example to what `concede tune` measured, instead of measuring them. A field that is 0 is measured
  * here; NULL does nothing. What is set here is kept: it is not refined. It wins over the environment variable
  * CONCEDE_COSTS, which the library reads once ("pause_ps=32000,wake_ns=29000"), unless the program has more rights than
- * who started it. Call it before the first wait and before other threads use concede. */
+ * its caller. Call it before the first wait and before other threads use concede. */
 CC_API void cc_costs_set(const cc_costs_t *costs);
 
 /* What the objects of one kind have waited, since the process started. */

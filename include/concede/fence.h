@@ -28,7 +28,7 @@ CC_BEGIN_DECLS
 enum { CC_FENCE_UNKNOWN_ = 0, CC_FENCE_ASYMMETRIC_ = 1, CC_FENCE_SYMMETRIC_ = 2, CC_FENCE_LOST_ = 3 };
 CC_API extern uint32_t cc_fence_mode_;
 
-/* The side of who changes something: between its write and its look at who waits. Never blocks. */
+/* The side of the thread that changes something: between its write and its look at who waits. Never blocks. */
 CC_INLINE_ void cc_fence_light_(void)
 {
     CC_COMPILER_BARRIER_();
@@ -36,7 +36,8 @@ CC_INLINE_ void cc_fence_light_(void)
         cc_fence_full(); /* [fence.sides] pairs with cc_fence_heavy_() */
 }
 
-/* The side of who waits: between its announcement and its look at what it waits for. May call the system. */
+/* The side of the thread that waits: between its announcement and its look at what it waits for. It may call the
+ * system. */
 CC_API void cc_fence_heavy_(void);
 
 CC_END_DECLS

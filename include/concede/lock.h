@@ -171,7 +171,7 @@ CC_INLINE_ void cc_lock_release(cc_lock_t *lock)
  * long that takes. May return for no reason. Returns false only if the deadline has passed and nobody notified; look at
  * the condition once more in either case. The holder only; may block; no cancellation point.
  *
- * Who makes the condition hold does so under the lock, and notifies under the lock or after it. That is after this
+ * Whoever makes the condition hold does so under the lock, and notifies under the lock or after it. That is after this
  * thread gave the lock up, and it listened before that: so the notify finds it. A change before that was seen by the
  * look at the condition, which was under the lock, too. */
 CC_INLINE_ bool cc_lock_wait_until(cc_lock_t *lock, cc_event_t *event, uint64_t deadline)
@@ -205,9 +205,9 @@ CC_INLINE_ void cc_lock_share_(cc_lock_t *lock)
     cc_fetch_or_relaxed(&lock->word, CC_LOCK_SHARED_ | CC_LOCK_SURE_);
 }
 
-/* One step of a wait for a condition: gives the lock up, waits a little, and takes the lock again. Only who holds the
- * lock changes the condition. So while this thread spins it reads the lock until somebody has released it, and does not
- * take it in vain. false: the deadline has passed. */
+/* One step of a wait for a condition: gives the lock up, waits a little, and takes the lock again. Only the holder of
+ * the lock changes the condition. So while this thread spins it reads the lock until somebody has released it, and does
+ * not take it in vain. false: the deadline has passed. */
 CC_INLINE_ bool cc_lock_await_step_(cc_lock_t *lock, cc_event_await_t *await)
 {
     cc_lock_share_(lock);

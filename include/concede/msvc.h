@@ -55,16 +55,18 @@ long long _InterlockedAnd64(long long volatile *, long long);
 #endif
 
 #if defined(_M_ARM64)
+#define CC_ARCH_PAUSE_IS_ "isb"
 void __isb(unsigned int);
 void __dmb(unsigned int);
 #define CC_ARCH_PAUSE_() __isb(15) /* sy, the only kind there is */
 #define CC_ARCH_FENCE_() __dmb(11) /* ish */
 #define CC_MSVC_ORDER_() __dmb(11) /* a plain access orders nothing here */
 #else
+#define CC_ARCH_PAUSE_IS_ "pause"
 void _mm_pause(void);
-#define CC_ARCH_PAUSE_() _mm_pause()
-#define CC_ARCH_FENCE_() cc_msvc_fence_()
-#define CC_MSVC_ORDER_() _ReadWriteBarrier() /* the machine keeps the order of all but a store before a load */
+#define CC_ARCH_PAUSE_()  _mm_pause()
+#define CC_ARCH_FENCE_()  cc_msvc_fence_()
+#define CC_MSVC_ORDER_()  _ReadWriteBarrier() /* the machine keeps the order of all but a store before a load */
 
 /* A locked operation on the stack: 3 ns where mfence takes 21 (AMD Zen 4). */
 CC_INLINE_ void cc_msvc_fence_(void)

@@ -6,13 +6,8 @@
  * deleting or hoisting the loop around it. A loop of nothing but this never gives the CPU away: to wait for another
  * thread, use cc_backoff_snooze() or something that can sleep.
  *
- *   x86        pause
- *   ARM64      isb, or sb once the library knows that the CPU has it; with CC_PAUSE_ARM64_YIELD defined, yield (a no-op
- *              on most cores)
- *   ARMv7      yield
- *   RISC-V     pause, as its encoding, which is valid on every core
- *   POWER      low, then medium priority
- *   elsewhere  a compiler barrier */
+ * Which instruction it is on each machine, and why, stands in arch.h: `pause` on x86 and RISC-V, `isb` or `sb` on
+ * ARM64, `yield` on ARMv7, a change of priority on POWER, and elsewhere nothing but a compiler barrier. */
 #ifndef CONCEDE_PAUSE_H
 #define CONCEDE_PAUSE_H
 

@@ -8,22 +8,10 @@
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
-/* Three digits, without an exponent. */
-static const char *figure(double x)
-{
-    static char texts[16][32];
-    static unsigned at;
-    char *text = texts[at++ % 16];
-    double size = fabs(x);
-    int digits = size >= 100 || size == 0 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4;
-    snprintf(text, sizeof *texts, "%.*f", digits, x);
-    return text;
-}
-
 /* A value of a metric. The worst of a million may be microseconds or seconds, so it brings its unit. */
 static const char *shown(uint32_t metric, double value)
 {
-    return metric == BENCH_WORST ? tool_duration(value) : figure(value);
+    return metric == BENCH_WORST ? tool_duration(value) : tool_figure(value);
 }
 
 static const char *spread_percent(const bench_spread *spread)
@@ -145,7 +133,7 @@ static void print_run(const bench_run *run)
         tool_cell(table, "%s", spread_percent(&primary->value));
         if (ratios && primary->has_ratio) {
             bench_spread times = advantage(primary, bench_metrics[run->primary].higher);
-            tool_cell(table, "%sx", figure(times.median));
+            tool_cell(table, "%sx", tool_figure(times.median));
             tool_cell(table, "%s", spread_percent(&times));
         } else if (ratios) {
             tool_cell(table, "%s", "");
@@ -204,14 +192,14 @@ static void describe_machine(const bench_report *report, char *text, size_t size
     list_peers(report, false, missing, sizeof missing);
     if (missing[0]) snprintf(others, sizeof others, " Not installed when this was built: %s.", missing);
     if (line.median > 0)
-        snprintf(lines, sizeof lines, " A line to the other CPU takes %s ns (quartiles %s to %s).", figure(line.median),
-                 figure(line.q1), figure(line.q3));
+        snprintf(lines, sizeof lines, " A line to the other CPU takes %s ns (quartiles %s to %s).",
+                 tool_figure(line.median), tool_figure(line.q1), tool_figure(line.q3));
     snprintf(
         text, size,
         "%s, %u usable CPU%s%s, %s. The clock is %s: reading it takes %s ns, and it moves in steps of %s ns. Latencies "
         "are exact to %.1f %%.%s%s%s%s",
         report->cpu, report->cpus, report->cpus == 1 ? "" : "s", report->hypervisor ? " of a virtual machine" : "",
-        report->system, report->clock, figure(report->clock_overhead_ns), figure(report->clock_step_ns),
+        report->system, report->clock, tool_figure(report->clock_overhead_ns), tool_figure(report->clock_step_ns),
         100 * report->histogram_error, lines, load, neighbours, others);
 }
 
@@ -265,7 +253,7 @@ static void map_row(map_text *map, const bench_run *run, uint32_t ours)
         CELL("%u", s->burst);
         CELL("%s", shortest(s->work_ns));
     }
-    CELL("%s", figure(metrics[BENCH_RATE].value.median));
+    CELL("%s", tool_figure(metrics[BENCH_RATE].value.median));
     for (int k = 0; k < MAP_METRICS; k++) {
         bench_verdict verdict = bench_judge(run, ours, map_metrics[k]);
         const char *mark = verdict.lead < 0 ? "!" : verdict.lead > 0 ? "+" : "";
@@ -320,7 +308,7 @@ static void markdown_map(const bench_run *runs, uint32_t count)
     map_text map = map_of(runs, count);
     printf("### %s\n\n`concede bench %s`: %s. %u rounds of at least %s ms. %s\n\n"
            "%u cells: %u ahead in something and behind in nothing, %u behind in something.\n\n|",
-           runs[0].workload, runs[0].workload, runs[0].title, runs[0].rounds, figure(runs[0].slice_ms), map_legend,
+           runs[0].workload, runs[0].workload, runs[0].title, runs[0].rounds, tool_figure(runs[0].slice_ms), map_legend,
            map.cells, map.ahead, map.behind);
     for (int c = 0; c < map.columns; c++) printf(" %s |", map.heads[c] + 1);
     printf("\n|");
@@ -403,7 +391,8 @@ static void markdown_run(const bench_run *run)
     show_run_name(run, name, sizeof name);
     describe_noise(run, note, sizeof note);
     printf("### %s\n\n`concede bench %s`: %s. %u rounds of %s ms.%s%s\n\n| | %s | +- |", name, run->workload,
-           run->title, run->rounds, figure(run->slice_ms), note[0] ? " " : "", note, bench_metrics[run->primary].title);
+           run->title, run->rounds, tool_figure(run->slice_ms), note[0] ? " " : "", note,
+           bench_metrics[run->primary].title);
     if (ratios) printf(" %s better by | +- |", baseline);
     for (uint32_t m = 0; m < BENCH_METRICS; m++)
         if (m != run->primary && run->result[0].metrics[m].count) printf(" %s |", bench_metrics[m].title);
@@ -420,7 +409,7 @@ static void markdown_run(const bench_run *run)
                bold, spread_percent(&primary->value));
         if (ratios && primary->has_ratio) {
             bench_spread times = advantage(primary, bench_metrics[run->primary].higher);
-            printf(" %sx | %s |", figure(times.median), spread_percent(&times));
+            printf(" %sx | %s |", tool_figure(times.median), spread_percent(&times));
         } else if (ratios) {
             printf(" | |");
         }
@@ -613,8 +602,8 @@ bool show_changes(const bench_report *before, const bench_report *after, uint32_
                 tool_cell(table, "%s", name);
                 tool_cell(table, "%s", is->name);
                 tool_cell(table, "%s", bench_metrics[m].title);
-                tool_cell(table, "%s", figure(a->median));
-                tool_cell(table, "%s", figure(b->median));
+                tool_cell(table, "%s", tool_figure(a->median));
+                tool_cell(table, "%s", tool_figure(b->median));
                 tool_cell(table, "%+.1f%%", 100 * change);
                 tool_cell(table, "%.1f%%", 100 * noise);
                 bool better = (change > 0) == bench_metrics[m].higher;

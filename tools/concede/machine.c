@@ -28,20 +28,10 @@ const machine_probe_text_t machine_probes[MACHINE_PROBES] = {
     { "round_trip", "round trip", "park and unpark there and back" },
 };
 
-#if defined(CC_ARCH_X86_64) || defined(CC_ARCH_X86)
-#define PAUSE_IS "pause"
-#elif defined(CC_ARCH_ARM64) && defined(CC_PAUSE_ARM64_YIELD)
-#define PAUSE_IS "yield"
-#elif defined(CC_ARCH_ARM64)
-#define PAUSE_IS (cc_load_relaxed(&cc_pause_sb_) ? "sb" : "isb") /* relaxed: cc_costs() has set it before */
-#elif defined(CC_ARCH_ARM)
-#define PAUSE_IS "yield"
-#elif defined(CC_ARCH_RISCV)
-#define PAUSE_IS "pause (Zihintpause)"
-#elif defined(CC_ARCH_POWER)
-#define PAUSE_IS "or 1,1,1; or 2,2,2 (low, then medium priority)"
+#if defined(CC_ARCH_PAUSE_SB_)
+#define PAUSE_IS (cc_load_relaxed(&cc_pause_sb_) ? "sb" : CC_ARCH_PAUSE_IS_) /* relaxed: cc_costs() set it before */
 #else
-#define PAUSE_IS "none (a compiler barrier)"
+#define PAUSE_IS CC_ARCH_PAUSE_IS_
 #endif
 
 /* "0-3,8": what taskset takes. */

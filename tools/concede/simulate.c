@@ -326,17 +326,6 @@ static void run_all(const request *r)
 
 /* ---- showing ---- */
 
-static const char *figure(double x)
-{
-    static char texts[16][32];
-    static unsigned at;
-    char *text = texts[at++ % 16];
-    double size = fabs(x);
-    int digits = size >= 100 || size == 0 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4;
-    snprintf(text, sizeof *texts, "%.*f", digits, x);
-    return text;
-}
-
 static bool same_table(const job *a, const job *b)
 {
     return a->machine == b->machine && a->workload == b->workload;
@@ -369,7 +358,7 @@ static void print_metric(const job *from, const job *to, uint32_t metric)
             else if (metric == BENCH_WORST)
                 tool_cell(table, "%s%s", j->outcome.whole ? "" : "~", tool_duration(j->outcome.values[metric]));
             else
-                tool_cell(table, "%s%s", j->outcome.whole ? "" : "~", figure(j->outcome.values[metric]));
+                tool_cell(table, "%s%s", j->outcome.whole ? "" : "~", tool_figure(j->outcome.values[metric]));
         }
         for (; filled < columns; filled++) tool_cell(table, "%s", "");
     }

@@ -260,6 +260,15 @@ const char *tool_count(double n)
     return scaled_(n / 1e9, "G");
 }
 
+const char *tool_figure(double x)
+{
+    char *text = slot_();
+    double size = fabs(x);
+    int digits = size >= 100 || size == 0 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4;
+    snprintf(text, 32, "%.*f", digits, x);
+    return text;
+}
+
 int tool_width(void)
 {
     struct winsize size;

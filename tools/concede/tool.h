@@ -68,7 +68,8 @@ int tool_by_value(const void *a, const void *b);
 
 /* "31.5 ns", "1.20 ms": three digits. The text lives until the sixteenth call after. */
 const char *tool_duration(double ns);
-const char *tool_count(double n); /* "12.3 M" */
+const char *tool_count(double n);  /* "12.3 M" */
+const char *tool_figure(double x); /* three digits, without an exponent */
 
 /* The columns of the terminal, or COLUMNS, or 100. */
 int tool_width(void);

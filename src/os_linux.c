@@ -236,8 +236,10 @@ static uint32_t affinity_cpus_(void)
 #endif
 /* Where glibc 2.35 and later keep the area that they register for each thread, and its size, which is 0 if the system
  * refused it or the user did not want it; other C libraries have neither. */
+CC_BEGIN_DECLS
 extern const ptrdiff_t __rseq_offset CC_WEAK_;
 extern const unsigned int __rseq_size CC_WEAK_;
+CC_END_DECLS
 
 static const char *sequence_area_(uintptr_t *area)
 {

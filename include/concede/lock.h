@@ -93,12 +93,12 @@ CC_INLINE_ bool cc_lock_take_(cc_lock_t *lock)
 {
     CC_ARCH_PREFETCH_WRITE_(&lock->word);
     uint32_t seen = cc_load_relaxed(&lock->word); /* relaxed: the swap decides */
-    uint32_t next = CC_LOCK_HELD_;
-    /* [lock.word] pairs with the release, here and below */
-    if (CC_LIKELY_(seen == 0)) return CC_LIKELY_(cc_cas_acquire(&lock->word, &seen, next));
-    if (seen & (CC_LOCK_HELD_ | CC_LOCK_WAITERS_)) return false;
-    if (!(seen & CC_LOCK_SHARED_) || seen / CC_LOCK_RELEASES_ % CC_LOCK_FORGET_ != 0) next += seen;
-    return CC_LIKELY_(cc_cas_acquire(&lock->word, &seen, next)); /* [lock.word] */
+    uint32_t next = seen + CC_LOCK_HELD_;
+    if (CC_UNLIKELY_(seen & (CC_LOCK_HELD_ | CC_LOCK_WAITERS_ | CC_LOCK_SHARED_))) {
+        if (seen & (CC_LOCK_HELD_ | CC_LOCK_WAITERS_)) return false;
+        if (seen / CC_LOCK_RELEASES_ % CC_LOCK_FORGET_ == 0) next = CC_LOCK_HELD_; /* it is no longer shared */
+    }
+    return CC_LIKELY_(cc_cas_acquire(&lock->word, &seen, next)); /* [lock.word] pairs with the release */
 }
 
 /* Takes the lock if it is free; returns whether it did. Never blocks. */
@@ -147,17 +147,18 @@ CC_INLINE_ void cc_lock_release(cc_lock_t *lock)
 {
     cc_lock_debug_release_(lock);
     CC_TSAN_UNLOCK_BEGIN_(lock);
-    CC_ARCH_PREFETCH_WRITE_(&lock->word);
     uint32_t change = CC_LOCK_RELEASES_ - CC_LOCK_HELD_;
 #if defined(cc_atomic_sequence_store_)
-    /* relaxed, both: a number on its own; the word is our own, or has somebody's hint */
-    uintptr_t area = cc_load_relaxed(&cc_lock_sequence_area_);
-    if (CC_LIKELY_(area > CC_LOCK_NO_AREA_) && CC_LIKELY_(cc_load_relaxed(&lock->word) == CC_LOCK_HELD_)) {
-        /* [lock.store] pairs with the barrier, [lock.word] with the swap in acquire */
-        cc_atomic_sequence_store_(&lock->word, CC_LOCK_HELD_, 0, area, &cc_lock_sequence_area_, failed);
-        return;
-    failed:
-        change = 0u - CC_LOCK_HELD_; /* it is not shared, or just begins to be: 0 is free */
+    if (CC_LIKELY_(cc_load_relaxed(&lock->word) == CC_LOCK_HELD_)) { /* relaxed: our own, or has somebody's hint */
+        uintptr_t area = cc_load_relaxed(&cc_lock_sequence_area_);   /* relaxed: a number on its own */
+        if (CC_LIKELY_(area > CC_LOCK_NO_AREA_)) {
+            CC_ARCH_PREFETCH_WRITE_(&lock->word);
+            /* [lock.store] pairs with the barrier, [lock.word] with the swap in acquire */
+            cc_atomic_sequence_store_(&lock->word, CC_LOCK_HELD_, 0, area, &cc_lock_sequence_area_, failed);
+            return;
+        failed:
+            change = 0u - CC_LOCK_HELD_; /* it is not shared, or just begins to be: 0 is free */
+        }
     }
 #endif
     uint32_t seen = cc_fetch_add_release(&lock->word, change); /* [lock.word] pairs with the swap in acquire */
@@ -199,10 +200,14 @@ CC_INLINE_ bool cc_lock_wait_timeout(cc_lock_t *lock, cc_event_t *event, uint64_
  * Whoever is going to release with a read-modify-write may say that it is SURE, too: see lock.c. */
 CC_INLINE_ void cc_lock_share_(cc_lock_t *lock)
 {
+#if defined(cc_atomic_sequence_store_)
     /* relaxed, all: the word is our own, or has what others wrote into it; the release orders */
-    if (cc_load_relaxed(&lock->word) != CC_LOCK_HELD_) return;
-    if (cc_load_relaxed(&cc_lock_sequence_area_) <= CC_LOCK_NO_AREA_) return;
+    bool stores = cc_load_relaxed(&cc_lock_sequence_area_) > CC_LOCK_NO_AREA_;
+    if (!stores || cc_load_relaxed(&lock->word) != CC_LOCK_HELD_) return;
     cc_fetch_or_relaxed(&lock->word, CC_LOCK_SHARED_ | CC_LOCK_SURE_);
+#else
+    (void)lock;
+#endif
 }
 
 /* One step of a wait for a condition: gives the lock up, waits a little, and takes the lock again. Only the holder of

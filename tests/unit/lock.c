@@ -677,6 +677,32 @@ TEST(a_lock_is_forgotten_to_be_shared_after_64_releases)
     CHECK_EQ(calls(), 0);
 }
 
+static bool ready;
+static unsigned ready_at_pause;
+
+/* Another thread makes the condition hold while this one spins. */
+static void makes_it_ready(void)
+{
+    if (fake.pauses != ready_at_pause) return;
+    cc_lock_acquire(&lock);
+    ready = true;
+    cc_lock_release(&lock);
+}
+
+TEST(who_spins_for_a_condition_sees_a_release_by_another_at_once)
+{
+    for (ready_at_pause = 1; ready_at_pause < 20; ready_at_pause++) {
+        cc_event_t event = CC_EVENT_INIT;
+        if (!set_up_stores(2)) return;
+        ready = false;
+        fake.on_pause = makes_it_ready;
+        cc_lock_acquire(&lock);
+        CC_LOCK_AWAIT(&lock, &event, ready);
+        cc_lock_release(&lock);
+        CHECK_EQ(fake.pauses, ready_at_pause);
+    }
+}
+
 static void word_is_marked(void)
 {
     CHECK_EQ(lock.word % RELEASES, HELD | PARKED | SHARED);

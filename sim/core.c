@@ -1016,6 +1016,29 @@ bool cc_os_has_sb_(void)
     return false;
 }
 
+/* Nothing that is simulated polls a descriptor. */
+int cc_os_bell_create_(int ends[2])
+{
+    (void)ends;
+    return ENOSYS;
+}
+
+void cc_os_bell_ring_(int write_end)
+{
+    (void)write_end;
+}
+
+void cc_os_bell_empty_(int read_end)
+{
+    (void)read_end;
+}
+
+void cc_os_bell_close_(int read_end, int write_end)
+{
+    (void)read_end;
+    (void)write_end;
+}
+
 static void happen(event *e)
 {
     thread *t = e->thread;

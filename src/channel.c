@@ -83,7 +83,9 @@ int cc_channel_create(cc_channel_t **channel, const cc_channel_options_t *option
 
 void cc_channel_destroy_any_(cc_channel_t *channel)
 {
-    if (!channel || channel->allocated_before == 0) return;
+    if (!channel) return;
+    cc_channel_close_descriptors_(channel);
+    if (channel->allocated_before == 0) return;
     free((unsigned char *)channel - (channel->allocated_before - 1));
 }
 
@@ -122,8 +124,8 @@ void cc_channel_close_any_(cc_channel_t *channel)
     /* [channel.closed] pairs with the loads of `closed` */
     cc_cas_acq_rel(&channel->closed, &open, CC_CHANNEL_CLOSED_);
     /* [channel.sleep] both: the close before, the event after */
-    cc_channel_notify_(&channel->not_full, CC_NOTIFY_ALL_);
-    cc_channel_notify_(&channel->not_empty, CC_NOTIFY_ALL_);
+    cc_channel_notify_(channel, CC_SENDING_, CC_NOTIFY_ALL_);
+    cc_channel_notify_(channel, CC_RECEIVING_, CC_NOTIFY_ALL_);
 }
 
 bool cc_channel_is_closed_any_(const cc_channel_t *channel)
@@ -189,7 +191,7 @@ static const struct stage {
     uint32_t bytes, ns;
 } stages[] = { { 64, 100 }, { 256, 200 }, { 1024, 400 }, { 4096, 1000 } };
 
-static bool has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
+bool cc_channel_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
     return cc_channel_is_spsc_(channel) ? cc_spsc_has_(channel, direction, n) : cc_mpmc_has_(channel, direction, n);
 }
@@ -209,7 +211,7 @@ static void gather_(cc_channel_t *channel, cc_direction_t direction)
         size_t fill = stages[i].bytes / channel->layout.stride;
         size_t wanted = fill < 2 ? 2 : fill < quarter ? fill : quarter;
         uint32_t pauses = cc_backoff_pauses_(stages[i].ns);
-        while (!has_(channel, direction, wanted)) {
+        while (!cc_channel_has_(channel, direction, wanted)) {
             if (pauses-- == 0) return;
             cc_pause();
         }
@@ -217,17 +219,21 @@ static void gather_(cc_channel_t *channel, cc_direction_t direction)
     }
 }
 
-/* Waits until a message can be sent, or received, and does that with as many of n as it then can: 0, EPIPE, or
- * ETIMEDOUT. The three phases are those of event.h: snooze, announce and look, sleep.
- *
- * With MPMC whoever is done waiting looks whether there is something for another, and relays: a wake-up may stand for
+/* With MPMC whoever is done waiting looks whether there is something for another, and relays: a wake-up may stand for
  * more than one message, because a burst notifies once, because a sender wakes nobody while one is on its way, and
  * because the message before it may have been half-finished when it was sent. */
+void cc_channel_relay_rest_(cc_channel_t *channel, cc_direction_t direction)
+{
+    if (!cc_channel_is_spsc_(channel) && cc_mpmc_has_more_(channel, direction))
+        cc_channel_notify_(channel, direction, CC_NOTIFY_RELAY_);
+}
+
+/* Waits until a message can be sent, or received, and does that with as many of n as it then can: 0, EPIPE, or
+ * ETIMEDOUT. The three phases are those of event.h: snooze, announce and look, sleep. */
 static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages, size_t n, size_t *done,
                  uint64_t deadline)
 {
-    cc_event_t *event = direction == CC_SENDING_ ? &channel->not_full : &channel->not_empty;
-    cc_event_await_t await = cc_event_await_begin_(event, deadline);
+    cc_event_await_t await = cc_event_await_begin_(cc_channel_event_(channel, direction), deadline);
     bool gathers = is_in_stream_(channel, direction);
     int result;
     await.snooze_iters = channel->snooze_iters;
@@ -235,13 +241,13 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
     await.relayed = !cc_channel_is_spsc_(channel);
     CC_PROBE_(channel__wait__begin, channel, direction);
     for (;;) {
-        if (gathers && has_(channel, direction, 1)) {
+        if (gathers && cc_channel_has_(channel, direction, 1)) {
             gather_(channel, direction);
             gathers = false;
         }
         /* While this thread spins it only looks, which disturbs the other side least. */
         bool spins = await.pauses > 0;
-        if (spins && !has_(channel, direction, 1) && cc_load_relaxed(&channel->closed) == CC_CHANNEL_OPEN_)
+        if (spins && !cc_channel_has_(channel, direction, 1) && cc_load_relaxed(&channel->closed) == CC_CHANNEL_OPEN_)
             result = EAGAIN;
         else
             result = direction == CC_SENDING_ ? try_send_(channel, messages, n, done)
@@ -250,8 +256,7 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
             break; /* [channel.sleep] the event before, the stamp after */
     }
     cc_event_await_end_(&await);
-    if (!cc_channel_is_spsc_(channel) && await.announced && cc_mpmc_has_more_(channel, direction))
-        cc_event_relay_(event);
+    if (await.announced) cc_channel_relay_rest_(channel, direction);
     if (result == EAGAIN) result = ETIMEDOUT;
     CC_PROBE_(channel__wait__end, channel, CC_COUNT_ENDING_(await.slept, await.yielded), await.slept_ns, result,
               direction);

@@ -7,10 +7,18 @@
 
 typedef enum { CC_SENDING_, CC_RECEIVING_ } cc_direction_t;
 
-/* cc_event_notify_one() and cc_event_notify_all() for one of a channel's events: CC_NOTIFY_ONE_ or CC_NOTIFY_ALL_. */
-CC_TEMPLATE_ void cc_channel_notify_(cc_event_t *event, uint32_t whom)
+/* Where those wait who want to go this way. */
+CC_TEMPLATE_ cc_event_t *cc_channel_event_(cc_channel_t *channel, cc_direction_t direction)
 {
-    if (CC_UNLIKELY_(cc_event_has_waiters_(event))) cc_event_notify_slow_(event, whom | CC_NOTIFY_IN_CHANNEL_);
+    return direction == CC_SENDING_ ? &channel->not_full : &channel->not_empty;
+}
+
+/* Notifies those who wait to go this way: CC_NOTIFY_ONE_, CC_NOTIFY_ALL_, and with MPMC CC_NOTIFY_RELAY_. */
+CC_COLD_ void cc_channel_notify_slow_(cc_channel_t *channel, cc_direction_t direction, uint32_t whom);
+CC_TEMPLATE_ void cc_channel_notify_(cc_channel_t *channel, cc_direction_t direction, uint32_t whom)
+{
+    if (CC_UNLIKELY_(cc_event_has_waiters_(cc_channel_event_(channel, direction))))
+        cc_channel_notify_slow_(channel, direction, whom);
 }
 
 /* Sends up to n messages, or receives them, now: how many. 0: none can be, or the channel is closed. */
@@ -28,8 +36,16 @@ bool cc_mpmc_is_drained_(const cc_channel_t *channel);
 bool cc_spsc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
 bool cc_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
 
+/* Closes what cc_channel_fd() made. */
+void cc_channel_close_descriptors_(cc_channel_t *channel);
+
+bool cc_channel_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
+
 /* Whether there is something for one more thread: a message or a free slot, or the end. */
 bool cc_mpmc_has_more_(cc_channel_t *channel, cc_direction_t direction);
+
+/* MPMC: whoever is done waiting looks whether there is something for another one, and relays. */
+void cc_channel_relay_rest_(cc_channel_t *channel, cc_direction_t direction);
 
 /* How many messages went through a side since the last call, which every wait makes once. */
 size_t cc_spsc_run_(cc_channel_t *channel, cc_direction_t direction);

@@ -3,7 +3,7 @@
  * It aborts only where it is sure. A second sender, or receiver, is one that comes while another is inside a call:
  * whoever sends in turns leaves before the next one enters, and what orders the two shows the next one that it has
  * left. */
-#include <concede/channel.h>
+#include <concede/select.h>
 
 #include "debug.h"
 #include "os.h"
@@ -80,4 +80,28 @@ void(cc_channel_debug_destroy_)(cc_channel_t *channel)
         die_(channel, "is destroyed by thread %u while thread %u waits to send (0: an unknown one)", own, sender);
     if (waits_(&channel->not_empty))
         die_(channel, "is destroyed by thread %u while thread %u waits to receive (0: an unknown one)", own, receiver);
+    channel->shape = 0; /* which no channel has: cc_select_debug_() knows it by that */
+}
+
+/* ---- Select ----------------------------------------------------------------------------------------------------- */
+
+static uint32_t side_of_(const cc_select_case_t *one)
+{
+    return one->operation == CC_SELECT_SEND ? CC_DEBUG_SENDER_ : CC_DEBUG_RECEIVER_;
+}
+
+/* A select is inside all its channels at once. What is not a valid array is left to the select itself. */
+int cc_select_debug_(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which, uint64_t deadline)
+{
+    size_t inside = cases && n <= CC_SELECT_MAX ? n : 0;
+    for (size_t i = 0; i < inside; i++) {
+        if (!cases[i].channel) continue;
+        if (cases[i].channel->shape == 0)
+            die_(cases[i].channel, "is selected on by thread %u after it was destroyed", cc_debug_thread_(), 0);
+        (cc_channel_debug_enter_)(cases[i].channel, side_of_(&cases[i]));
+    }
+    int result = cc_select_any_(cases, n, order, which, deadline);
+    for (size_t i = 0; i < inside; i++)
+        if (cases[i].channel) (void)(cc_channel_debug_leave_)(cases[i].channel, side_of_(&cases[i]), 0);
+    return result;
 }

@@ -57,7 +57,8 @@ size_t cc_mpmc_send_now_(cc_channel_t *channel, const unsigned char *messages, s
     for (size_t i = 0; i < taken; i++, position = (cc_index_)(position + 2))
         cc_mpmc_write_(cc_channel_slot_(channel, position, channel->layout), position,
                        messages + i * channel->layout.message_size, channel->layout);
-    if (taken > 0) cc_event_relay_(&channel->not_empty); /* [channel.sleep] the stamp before, the event after */
+    /* [channel.sleep] the stamp before, the event after */
+    if (taken > 0) cc_channel_notify_(channel, CC_RECEIVING_, CC_NOTIFY_RELAY_);
     return taken;
 }
 
@@ -70,7 +71,8 @@ size_t cc_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t 
     for (size_t i = 0; i < taken; i++, position = (cc_index_)(position + 2))
         cc_mpmc_read_(channel, cc_channel_slot_(channel, position, channel->layout), position,
                       messages + i * channel->layout.message_size, channel->layout);
-    if (taken > 0) cc_event_relay_(&channel->not_full); /* [channel.sleep] the stamp before, the event after */
+    /* [channel.sleep] the stamp before, the event after */
+    if (taken > 0) cc_channel_notify_(channel, CC_SENDING_, CC_NOTIFY_RELAY_);
     return taken;
 }
 

@@ -69,7 +69,8 @@ CC_TEMPLATE_ bool cc_mpmc_send_one_(cc_channel_t *channel, const void *message, 
     unsigned char *slot = cc_mpmc_take_one_(channel, CC_SENDING_, &position, layout);
     if (CC_UNLIKELY_(!slot)) return false;
     cc_mpmc_write_(slot, position, message, layout);
-    cc_event_relay_(&channel->not_empty); /* [channel.sleep] the stamp before, the event after */
+    /* [channel.sleep] the stamp before, the event after */
+    cc_channel_notify_(channel, CC_RECEIVING_, CC_NOTIFY_RELAY_);
     return true;
 }
 
@@ -79,7 +80,8 @@ CC_TEMPLATE_ bool cc_mpmc_recv_one_(cc_channel_t *channel, void *message, cc_slo
     unsigned char *slot = cc_mpmc_take_one_(channel, CC_RECEIVING_, &position, layout);
     if (CC_UNLIKELY_(!slot)) return false;
     cc_mpmc_read_(channel, slot, position, message, layout);
-    cc_event_relay_(&channel->not_full); /* [channel.sleep] the stamp before, the event after */
+    /* [channel.sleep] the stamp before, the event after */
+    cc_channel_notify_(channel, CC_SENDING_, CC_NOTIFY_RELAY_);
     return true;
 }
 

@@ -21,7 +21,7 @@
 
 size_t cc_spsc_sent_slow_(cc_channel_t *channel, size_t n)
 {
-    cc_channel_notify_(&channel->not_empty, CC_NOTIFY_ONE_);
+    cc_channel_notify_(channel, CC_RECEIVING_, CC_NOTIFY_ONE_);
     uint32_t seen = cc_load_acquire(&channel->closed); /* [channel.closed] pairs with the swap in cc_channel_close() */
     if (seen == CC_CHANNEL_OPEN_) return n;
     seen = CC_CHANNEL_CLOSED_;
@@ -71,7 +71,7 @@ void *cc_channel_reserve_any_(cc_channel_t *channel)
 
 void cc_spsc_published_slow_(cc_channel_t *channel)
 {
-    cc_channel_notify_(&channel->not_full, CC_NOTIFY_ONE_);
+    cc_channel_notify_(channel, CC_SENDING_, CC_NOTIFY_ONE_);
 }
 
 size_t cc_spsc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n)

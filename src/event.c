@@ -1,5 +1,5 @@
 /* event.c: the slow paths of event.h; the words and the race stand there. */
-#include <concede/event.h>
+#include "event.h"
 
 #include <concede/backoff.h>
 
@@ -19,11 +19,15 @@ static cc_snooze_t learned_(const cc_event_t *event)
     return word == 0 ? cc_snooze_start_() : snooze;
 }
 
+static uint32_t word_(cc_snooze_t snooze)
+{
+    uint32_t pauses = snooze.pauses < UINT32_MAX / 8 ? snooze.pauses : UINT32_MAX / 8 - 1;
+    return 1 + (snooze.yields < 7 ? snooze.yields : 7) + 8 * pauses;
+}
+
 static void learn_(cc_event_t *event, cc_ending_t ending, uint32_t spin_limit)
 {
-    spin_limit = spin_limit < UINT32_MAX / 8 ? spin_limit : UINT32_MAX / 8 - 1;
-    cc_snooze_t learned = cc_snooze_learned_(learned_(event), ending, spin_limit);
-    uint32_t word = 1 + learned.yields + 8 * learned.pauses;
+    uint32_t word = word_(cc_snooze_learned_(learned_(event), ending, spin_limit));
     if (cc_load_relaxed(&event->snooze) != word) cc_store_relaxed(&event->snooze, word); /* relaxed, both: a guess */
 }
 
@@ -44,9 +48,10 @@ static uint32_t announce_(cc_event_t *event, uint32_t leaves)
         if (is_full_(seen)) {
             cc_os_yield_(); /* as many listen as the word can count: wait until one of them stops */
             seen = cc_load_relaxed(&event->waiters);
-        } else if (cc_cas_weak_acquire(&event->waiters, &seen, seen + 1 - leaves)) { /* [event.trusted] with slept_() */
-            return seen;
+            continue;
         }
+        /* [event.trusted] pairs with cc_event_slept_(), [door.joined] with the claim in cc_event_claim_() */
+        if (cc_cas_weak_acq_rel(&event->waiters, &seen, seen + 1 - leaves)) return seen;
     }
 }
 
@@ -55,9 +60,9 @@ static uint32_t announce_(cc_event_t *event, uint32_t leaves)
  * claimed us, and we would sleep on with nobody counting us. */
 static uint32_t listen_(cc_event_t *event, uint32_t leaves)
 {
-    uint32_t key = cc_load_acquire(&event->epoch); /* [event.epoch] pairs with the add in cc_event_notify_slow_() */
+    uint32_t key = cc_load_acquire(&event->epoch); /* [event.epoch] pairs with the add in cc_event_wake_() */
     if (announce_(event, leaves) & CC_EVENT_TRUSTED_)
-        cc_fence_full(); /* [event.announce] pairs with the fence in cc_event_notify_slow_() */
+        cc_fence_full(); /* [event.announce] pairs with the fence of a notifier */
     else
         cc_fence_heavy_(); /* [event.announce] pairs with cc_fence_light_() */
     return key;
@@ -79,7 +84,7 @@ void cc_event_cancel(cc_event_t *event)
     uint32_t rest;
     do rest = (seen & CC_EVENT_CLAIMS_) ? seen - CC_EVENT_CLAIM_ : seen - 1;
     while (!cc_cas_weak_acquire(&event->waiters, &seen, rest)); /* [event.claim] pairs with the claim in notify */
-    cc_fence_full(); /* [event.relay] pairs with the fence in cc_event_notify_slow_() */
+    cc_fence_full();                                            /* [event.relay] pairs with the fence of a notifier */
 }
 
 /* After so many sleeps the next notifier is likely to find somebody, too, and a fence of its own costs it little beside
@@ -94,7 +99,7 @@ void cc_event_cancel(cc_event_t *event)
 /* First every notifier must know that it has to fence, and only then may a sleeper rely on it: hence two bits, and
  * between them the fence that all threads pass. A notifier that did not see FENCED before it has its write out by then,
  * and the release passes that on to whoever finds TRUSTED. */
-static void slept_(cc_event_t *event)
+void cc_event_slept_(cc_event_t *event)
 {
     uint32_t sleeps = cc_load_relaxed(&event->sleeps) + 1; /* relaxed, all: a guess */
     bool fenced = (cc_load_relaxed(&event->waiters) & CC_EVENT_FENCED_) != 0;
@@ -116,7 +121,7 @@ static bool sleep_once_(cc_event_await_t *await)
     uint32_t key = await->key;
     uint64_t deadline = await->deadline;
     int woken = EAGAIN;
-    if (cc_load_acquire(&event->epoch) == key) { /* [event.epoch] pairs with the add in cc_event_notify_slow_() */
+    if (cc_load_acquire(&event->epoch) == key) { /* [event.epoch] pairs with the add in cc_event_wake_() */
         uint64_t began = cc_count_now_();
         CC_PROBE_(event__sleep, event);
         woken = cc_os_wait_(&event->epoch, key, deadline);
@@ -133,7 +138,7 @@ static bool sleep_once_(cc_event_await_t *await)
         /* After a second notify the time is no longer that of the one that woke us. */
         uint32_t woken_at = cc_load_relaxed(&event->woken_at); /* relaxed: a statistic */
         if (epoch == key + 1) cc_costs_woken_((uint32_t)((uint32_t)cc_os_now_() - woken_at));
-        slept_(event);
+        cc_event_slept_(event);
     }
     cc_event_cancel(event);
     return notified || !expired;
@@ -205,39 +210,36 @@ static uint32_t wait_for_lookout_(cc_event_t *event, uint32_t seen)
     return seen;
 }
 
-void cc_event_notify_slow_(cc_event_t *event, uint32_t whom)
+uint32_t cc_event_claim_(cc_event_t *event, uint32_t whom)
 {
-    /* [event.announce] pairs with listen_(), [event.relay] with cc_event_cancel() and the lookout's end */
-    cc_fence_full();
-    unsigned kind = whom & CC_NOTIFY_IN_CHANNEL_ ? CC_COUNT_CHANNEL_ : CC_COUNT_EVENT_;
-    whom &= ~(uint32_t)CC_NOTIFY_IN_CHANNEL_;
-    uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: the fence orders it, the swaps decide */
+    uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: the caller's fence orders it, the swaps decide */
     bool waited_for_lookout = false;
     for (;;) {
         uint32_t listening = seen & CC_EVENT_LISTENING_;
         uint32_t claimed = whom == CC_NOTIFY_ALL_ ? listening : 1;
         if (listening > 0) {
-            if (whom == CC_NOTIFY_RELAY_ && leaves_it_to_another_(event, seen)) return;
+            if (whom == CC_NOTIFY_RELAY_ && leaves_it_to_another_(event, seen)) return 0;
             if (whom == CC_NOTIFY_RELAY_ && (seen & CC_EVENT_AWAY_) && !waited_for_lookout) {
                 waited_for_lookout = true;
                 seen = wait_for_lookout_(event, seen);
                 continue;
             }
-            /* relaxed: the fence before it releases what a thread that takes up the claim is to see, [event.claim] */
-            if (cc_cas_weak_relaxed(&event->waiters, &seen,
+            /* [door.joined] pairs with the swap in announce_(). What a thread that takes up the claim is to see is
+             * released by the fence before it, [event.claim]. */
+            if (cc_cas_weak_acquire(&event->waiters, &seen,
                                     (seen & ~CC_EVENT_AWAY_) - claimed + claimed * CC_EVENT_CLAIM_))
                 break;
         } else if ((seen & ~CC_EVENT_AWAY_) != (CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_)) {
-            return; /* nobody listens, or another notifier claimed them after our write */
+            return 0; /* nobody listens, or another notifier claimed them after our write */
         } else {
             uint32_t idle = cc_load_relaxed(&event->sleeps); /* relaxed, all: a guess */
             if (idle > 1) {
                 cc_store_relaxed(&event->sleeps, idle - 1);
-                return; /* nobody listens right now */
+                return 0; /* nobody listens right now */
             }
             if (cc_cas_relaxed(&event->waiters, &seen, 0)) { /* relaxed: the next listener finds it in this very word */
                 cc_store_relaxed(&event->sleeps, 0);
-                return; /* nobody sleeps here any more: back to the light fence */
+                return 0; /* nobody sleeps here any more: back to the light fence */
             }
         }
     }
@@ -246,10 +248,42 @@ void cc_event_notify_slow_(cc_event_t *event, uint32_t whom)
     if (whom == CC_NOTIFY_RELAY_) learn_from_gap_(event, (uint32_t)now);
     cc_store_relaxed(&event->woken_at, (uint32_t)now); /* relaxed, both: statistics */
     cc_store_relaxed(&event->left_to_it, 0);
+    return whom == CC_NOTIFY_ALL_ ? CC_OS_ALL : 1;
+}
+
+void cc_event_wake_(cc_event_t *event, uint32_t count)
+{
     cc_fetch_add_release(&event->epoch, 1); /* [event.epoch] pairs with the loads in listen_() and sleep_once_() */
-    CC_PROBE_(event__wake, event, whom == CC_NOTIFY_ALL_);
-    cc_os_wake_(&event->epoch, whom == CC_NOTIFY_ALL_ ? CC_OS_ALL : 1);
-    cc_count_wake_(kind);
+    CC_PROBE_(event__wake, event, count == CC_OS_ALL);
+    cc_os_wake_(&event->epoch, count);
+}
+
+void cc_event_notify_slow_(cc_event_t *event, uint32_t whom)
+{
+    /* [event.announce] pairs with listen_(), [event.relay] with cc_event_cancel() and the lookout's end */
+    cc_fence_full();
+    uint32_t count = cc_event_claim_(event, whom);
+    if (count == 0) return;
+    cc_event_wake_(event, count);
+    cc_count_wake_(CC_COUNT_EVENT_);
+}
+
+/* ---- For channels ----------------------------------------------------------------------------------------------- */
+
+bool cc_event_join_(cc_event_t *event)
+{
+    return (announce_(event, 0) & CC_EVENT_TRUSTED_) != 0;
+}
+
+bool cc_event_watch_(cc_event_t *event)
+{
+    /* [event.trusted] pairs with cc_event_slept_() */
+    return (cc_fetch_or_acquire(&event->waiters, CC_EVENT_WATCHED_) & CC_EVENT_TRUSTED_) != 0;
+}
+
+void cc_event_unwatch_(cc_event_t *event)
+{
+    (void)cc_fetch_and_relaxed(&event->waiters, ~CC_EVENT_WATCHED_); /* relaxed: it tells nobody anything */
 }
 
 /* ---- The three phases of a wait --------------------------------------------------------------------------------- */
@@ -278,13 +312,19 @@ static cc_snooze_t fixed_(uint32_t snooze_iters)
     return snooze;
 }
 
+static cc_snooze_t fixed_or_learned_(const cc_event_t *event, uint32_t snooze_iters)
+{
+    cc_snooze_t none = { 0, 0 };
+    if (snooze_iters == CC_AWAIT_NO_SNOOZE_) return none;
+    return snooze_iters != 0 ? fixed_(snooze_iters) : learned_(event);
+}
+
 /* What this wait does before it sleeps: what the event has learned or the caller has fixed, as far as there is a second
  * CPU, time until the deadline, and calm. */
 static cc_snooze_t plan_(const cc_event_await_t *await, uint64_t left_ns)
 {
-    cc_snooze_t none = { 0, 0 };
-    if (await->snooze_iters == CC_AWAIT_NO_SNOOZE_) return none;
-    cc_snooze_t snooze = await->snooze_iters != 0 ? fixed_(await->snooze_iters) : learned_(await->event);
+    cc_snooze_t none = { 0, 0 }, snooze = fixed_or_learned_(await->event, await->snooze_iters);
+    if (snooze.pauses == 0 && snooze.yields == 0) return none;
     cc_calm_t calm = cc_snooze_calm_();
     if (calm == CC_BUSY_) return none;
     if (!cc_costs_may_spin_()) snooze.pauses = 0;
@@ -359,7 +399,7 @@ static void end_lookout_(cc_event_await_t *await, uint32_t instead)
 {
     /* relaxed: the fence orders what follows */
     (void)cc_fetch_add_relaxed(&await->event->waiters, instead - CC_EVENT_LOOKOUT_);
-    cc_fence_full(); /* [event.relay] pairs with the fence in cc_event_notify_slow_() */
+    cc_fence_full(); /* [event.relay] pairs with the fence of a notifier */
     await->lookout = false;
 }
 
@@ -438,8 +478,10 @@ bool cc_event_await_slow_(cc_event_await_t *await)
     return true;
 }
 
-static void teach_(const cc_event_await_t *await, cc_ending_t ending)
+static void teach_(cc_event_await_t *await, cc_ending_t ending)
 {
+    await->ending = (uint32_t)ending;
+    await->has_ending = await->teaches;
     if (await->teaches) learn_(await->event, ending, await->spin_limit);
 }
 
@@ -475,4 +517,24 @@ void cc_event_await_end_slow_(cc_event_await_t *await)
 bool cc_event_await(cc_event_t *event, bool (*condition)(void *), void *argument, uint64_t deadline)
 {
     return CC_EVENT_AWAIT_UNTIL(event, condition(argument), deadline);
+}
+
+/* ---- Waiting for several at once -------------------------------------------------------------------------------- */
+
+void cc_event_plan_also_(cc_event_t *own, const cc_event_t *event, uint32_t snooze_iters)
+{
+    cc_snooze_t most = learned_(own), other = fixed_or_learned_(event, snooze_iters);
+    if (other.pauses > most.pauses) most.pauses = other.pauses;
+    if (other.yields > most.yields) most.yields = other.yields;
+    own->snooze = word_(most);
+}
+
+bool cc_event_await_listens_(const cc_event_await_t *await)
+{
+    return await->phase == LISTENING;
+}
+
+void cc_event_learn_from_(cc_event_t *event, const cc_event_await_t *await)
+{
+    if (await->has_ending) learn_(event, (cc_ending_t)await->ending, await->spin_limit);
 }

@@ -46,6 +46,14 @@ bool cc_os_membarrier_(void);
 const char *cc_os_sequence_area_(uintptr_t *area);
 bool cc_os_sequence_barrier_(void);
 
+/* A bell: a descriptor that others poll. It is readable from a ring on, until it is emptied. create tells the one to
+ * read and the one to write, which may be the same: 0, ENOSYS where there is no such thing, or why the system refused.
+ */
+int cc_os_bell_create_(int ends[2]);
+void cc_os_bell_ring_(int write_end);
+void cc_os_bell_empty_(int read_end);
+void cc_os_bell_close_(int read_end, int write_end);
+
 /* CPUs that the threads of this process may run on, at least 1: how many of them can run at the same time. */
 uint32_t cc_os_cpus_(void);
 

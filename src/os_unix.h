@@ -91,3 +91,53 @@ const char *cc_os_environment_(const char *name)
 {
     return CC_OS_IS_PRIVILEGED_() ? NULL : getenv(name);
 }
+
+#if !defined(CC_OS_HAS_BELL_)
+#include <fcntl.h>
+#include <pthread.h>
+
+/* A pipe. What is called here are cancellation points, which os.h has none of. */
+int cc_os_bell_create_(int ends[2])
+{
+    int saved = errno, error = 0;
+    if (pipe(ends) != 0) {
+        error = errno;
+    } else {
+        for (int i = 0; i < 2; i++) {
+            (void)fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+            (void)fcntl(ends[i], F_SETFL, O_NONBLOCK);
+        }
+    }
+    errno = saved;
+    return error;
+}
+
+void cc_os_bell_ring_(int write_end)
+{
+    int saved = errno, cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    while (write(write_end, "", 1) < 0 && errno == EINTR) {}
+    pthread_setcancelstate(cancel_state, NULL);
+    errno = saved;
+}
+
+void cc_os_bell_empty_(int read_end)
+{
+    int saved = errno, cancel_state;
+    char byte;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    while (read(read_end, &byte, 1) < 0 && errno == EINTR) {}
+    pthread_setcancelstate(cancel_state, NULL);
+    errno = saved;
+}
+
+void cc_os_bell_close_(int read_end, int write_end)
+{
+    int saved = errno, cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    (void)close(read_end);
+    (void)close(write_end);
+    pthread_setcancelstate(cancel_state, NULL);
+    errno = saved;
+}
+#endif

@@ -119,3 +119,26 @@ const char *cc_os_environment_(const char *name)
 {
     return getenv(name);
 }
+
+/* Nothing that a WSAPoll could wait for. */
+int cc_os_bell_create_(int ends[2])
+{
+    (void)ends;
+    return ENOSYS;
+}
+
+void cc_os_bell_ring_(int write_end)
+{
+    (void)write_end;
+}
+
+void cc_os_bell_empty_(int read_end)
+{
+    (void)read_end;
+}
+
+void cc_os_bell_close_(int read_end, int write_end)
+{
+    (void)read_end;
+    (void)write_end;
+}

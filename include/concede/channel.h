@@ -44,7 +44,7 @@
 #ifndef CONCEDE_CHANNEL_H
 #define CONCEDE_CHANNEL_H
 
-#include <concede/event.h>
+#include <concede/lock.h>
 
 CC_BEGIN_DECLS
 
@@ -122,6 +122,17 @@ typedef struct cc_mpmc {
  * DRAINED    SPSC: the receiver saw the close and then no message: what the sender sends from here on does not count */
 enum { CC_CHANNEL_OPEN_, CC_CHANNEL_CLOSED_, CC_CHANNEL_ACCEPTED_, CC_CHANNEL_DRAINED_ };
 
+/* Those who wait for one side of the channel without sleeping on its event: threads that select, and a descriptor. All
+ * zero while there is none. Its algorithm stands in src/door.c; it holds pointers into the memory of this process. */
+typedef struct cc_door {
+    struct cc_select_case *first; /* the cases of threads that select on it; the list is a ring */
+    const void *last_joiner;      /* the select that was the last to join, until it leaves */
+    cc_lock_t lock;               /* of the list */
+    uint32_t wakes_due;           /* how many threads are to be woken by who holds the lock; bit 31: all */
+    uint32_t armed;               /* what the descriptor is at */
+    int32_t descriptors[2];       /* 1 + the one to read and the one to write; 0: none was asked for */
+} cc_door_t;
+
 struct cc_channel {
     /* Fixed at init; read by everybody. */
     CC_ALIGNED_(CC_CACHE_LINE) uint64_t shape; /* kind and message size in one, so that one comparison checks both */
@@ -139,6 +150,8 @@ struct cc_channel {
     /* Where receivers sleep: the same for senders. */
     CC_ALIGNED_(CC_CACHE_LINE) cc_event_t not_empty;
     uint32_t closed;
+    /* Used on slow paths only: who waits for room and who waits for messages by select or descriptor. */
+    CC_ALIGNED_(CC_CACHE_LINE) cc_door_t doors[2];
 };
 typedef struct cc_channel cc_channel_t;
 

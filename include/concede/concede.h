@@ -12,6 +12,7 @@
 #include <concede/lock.h>
 #include <concede/park.h>
 #include <concede/pause.h>
+#include <concede/select.h>
 #include <concede/version.h>
 
 #endif

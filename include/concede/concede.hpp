@@ -19,6 +19,10 @@
  *     jobs.send(job);
  *     for (job next; jobs.recv(next) == 0;) next.run();      // until closed and drained
  *
+ *     concede::selected done = concede::select(concede::order::in_order,   // waits for the first of several
+ *                                              concede::on_recv(urgent, next), concede::on_recv(jobs, next));
+ *     if (done) next.run();                                  // done.which says which; false: that one is closed
+ *
  * A message is any type. One that is trivially copyable is copied as bytes, and a send is a few instructions. Any other
  * (std::string, std::unique_ptr) is moved into a place in the channel's own memory and constructed and destroyed there;
  * moving it must not throw. Results are those of the C functions, and where one is not 0 the message is as it was.
@@ -327,6 +331,12 @@ template <class T> class owned_channel
 } // namespace detail
 
 /* A bounded, blocking, closable queue. Which calls may run at the same time: see channel.h. */
+namespace detail
+{
+template <class T, bool trivial> struct recv_case;
+template <class T, bool trivial> struct send_case;
+} // namespace detail
+
 template <class T, bool = std::is_trivially_copyable<T>::value> class channel
 {
   public:
@@ -450,6 +460,24 @@ template <class T, bool = std::is_trivially_copyable<T>::value> class channel
     size_t capacity() const noexcept
     {
         return cc_channel_capacity(owned_.get());
+    }
+
+    /* A descriptor to poll, and whether it was armed: cc_channel_fd() and cc_channel_arm(). */
+    int recv_fd(int &fd) noexcept
+    {
+        return cc_channel_fd(owned_.get(), CC_SELECT_RECV, &fd);
+    }
+    bool arm_recv() noexcept
+    {
+        return cc_channel_arm(owned_.get(), CC_SELECT_RECV);
+    }
+    int send_fd(int &fd) noexcept
+    {
+        return cc_channel_fd(owned_.get(), CC_SELECT_SEND, &fd);
+    }
+    bool arm_send() noexcept
+    {
+        return cc_channel_arm(owned_.get(), CC_SELECT_SEND);
     }
 
     typedef cc_channel_t *native_handle_type;
@@ -601,7 +629,27 @@ template <class T> class channel<T, false>
         return cc_channel_capacity(full_.get());
     }
 
+    int recv_fd(int &fd) noexcept
+    {
+        return cc_channel_fd(full_.get(), CC_SELECT_RECV, &fd);
+    }
+    bool arm_recv() noexcept
+    {
+        return cc_channel_arm(full_.get(), CC_SELECT_RECV);
+    }
+    /* Who sends waits for a free place. */
+    int send_fd(int &fd) noexcept
+    {
+        return cc_channel_fd(free_.get(), CC_SELECT_RECV, &fd);
+    }
+    bool arm_send() noexcept
+    {
+        return cc_channel_arm(free_.get(), CC_SELECT_RECV);
+    }
+
   private:
+    friend struct detail::recv_case<T, false>;
+    friend struct detail::send_case<T, false>;
     typedef detail::owned_channel<uint32_t> numbers;
 
     /* A place that this thread has to itself. Unless it is handed over it goes back, without the message in it. */
@@ -668,6 +716,140 @@ template <class T> class channel<T, false>
     void *memory_;
     unsigned char *places_; /* the first of them, aligned */
 };
+
+/* ---- Select ----------------------------------------------------------------------------------------------------- */
+
+namespace detail
+{
+
+/* A case: what cc_select() is given, and what is left to do when it was chosen. */
+template <class T, bool trivial> struct recv_case {
+    channel<T, trivial> *from; /* nullptr: never ready */
+    T *message;
+    cc_select_case_t given() noexcept
+    {
+        return CC_SELECT_CASE_RECV(from ? from->native_handle() : nullptr, message);
+    }
+    int finish(int result) noexcept
+    {
+        return result;
+    }
+};
+template <class T, bool trivial> struct send_case {
+    channel<T, trivial> *to;
+    const T *message;
+    cc_select_case_t given() noexcept
+    {
+        return CC_SELECT_CASE_SEND(to ? to->native_handle() : nullptr, message);
+    }
+    int finish(int result) noexcept
+    {
+        return result;
+    }
+};
+
+/* A message that is moved: the case waits for the number of a place, with a message in it or without. */
+template <class T> struct recv_case<T, false> {
+    channel<T, false> *from;
+    T *message;
+    uint32_t place;
+    cc_select_case_t given() noexcept
+    {
+        return CC_SELECT_CASE_RECV(from ? from->full_.get() : nullptr, &place);
+    }
+    int finish(int result) noexcept
+    {
+        typename channel<T, false>::taken_place taken = { from, place, false };
+        return from->received_(taken, result, *message);
+    }
+};
+template <class T> struct send_case<T, false> {
+    channel<T, false> *to;
+    T *message;
+    uint32_t place;
+    cc_select_case_t given() noexcept
+    {
+        return CC_SELECT_CASE_RECV(to ? to->free_.get() : nullptr, &place);
+    }
+    int finish(int result) noexcept
+    {
+        if (result != 0) return result;
+        typename channel<T, false>::taken_place taken = { to, place, false };
+        ::new (static_cast<void *>(to->at_(place))) T(std::move(*message));
+        return to->hand_over_(taken, message, CC_FOREVER, false);
+    }
+};
+
+inline int finish_one(size_t, int result) noexcept
+{
+    return result;
+}
+template <class First, class... Rest> int finish_one(size_t which, int result, First &first, Rest &...rest) noexcept
+{
+    return which == 0 ? first.finish(result) : finish_one(which - 1, result, rest...);
+}
+
+} // namespace detail
+
+enum class order : uint32_t { fair = CC_SELECT_FAIR, in_order = CC_SELECT_IN_ORDER };
+
+/* The cases of a select; one that is not wanted (its channel is closed, say) is never ready. What on_send sends is
+ * moved, if it is of a type that is, when that case is chosen. */
+template <class T, bool trivial>
+detail::recv_case<T, trivial> on_recv(channel<T, trivial> &from, T &message, bool wanted = true) noexcept
+{
+    detail::recv_case<T, trivial> one = detail::recv_case<T, trivial>();
+    one.from = wanted ? &from : nullptr;
+    one.message = &message;
+    return one;
+}
+template <class T>
+detail::send_case<T, true> on_send(channel<T, true> &to, const T &message, bool wanted = true) noexcept
+{
+    detail::send_case<T, true> one = { wanted ? &to : nullptr, &message };
+    return one;
+}
+template <class T> detail::send_case<T, false> on_send(channel<T, false> &to, T &message, bool wanted = true) noexcept
+{
+    detail::send_case<T, false> one = { wanted ? &to : nullptr, &message, 0 };
+    return one;
+}
+
+/* What a select has done. error: 0, ETIMEDOUT, EAGAIN or EINVAL. With 0, `which` of the cases, from 0, was chosen, and
+ * its result is 0, or EPIPE: it is closed. True if a message was sent or received. */
+struct selected {
+    int error;
+    size_t which;
+    int result;
+    explicit operator bool() const noexcept
+    {
+        return error == 0 && result == 0;
+    }
+};
+
+template <class... Cases> selected select_until(order how, uint64_t deadline, Cases... cases) noexcept
+{
+    cc_select_case_t given[] = { cases.given()... };
+    selected done = { 0, 0, 0 };
+    done.error = cc_select_until(given, sizeof...(cases), static_cast<uint32_t>(how), &done.which, deadline);
+    if (done.error == 0) done.result = detail::finish_one(done.which, given[done.which].result, cases...);
+    return done;
+}
+template <class... Cases> selected select(order how, Cases... cases) noexcept
+{
+    return select_until(how, CC_FOREVER, cases...);
+}
+template <class... Cases> selected select_try(order how, Cases... cases) noexcept
+{
+    selected done = select_until(how, 0, cases...);
+    if (done.error == ETIMEDOUT) done.error = EAGAIN;
+    return done;
+}
+template <class Rep, class Period, class... Cases>
+selected select_for(order how, const std::chrono::duration<Rep, Period> &duration, Cases... cases) noexcept
+{
+    return select_until(how, cc_deadline_in(detail::nanoseconds(duration)), cases...);
+}
 
 } // namespace concede
 

@@ -22,7 +22,7 @@
  *
  * The condition is made of atomic objects, loaded with acquire where data hangs on it. Every listen is ended by exactly
  * one wait or cancel, and the condition is looked at between the two. A wait may return for no reason. Any number of
- * threads up to 16,383 may listen at once, and further ones yield until there is room; any thread may notify at any
+ * threads up to 8,191 may listen at once, and further ones yield until there is room; any thread may notify at any
  * time. If the waiters' conditions differ, use notify_all: notify_one wakes any one of them. The event must outlive
  * every call on it, notify included.
  *
@@ -44,9 +44,10 @@ CC_BEGIN_DECLS
 
 /* word       bits    what it says                                   who moves it
  * epoch      0..31   how often somebody was notified; slept on      + 1: a notifier that claimed waiters
- * waiters    0..13   threads that listen and nobody has claimed     + 1: listen; - n: a notifier claims n of them
- *           16..29   claims not taken up yet                        + n: the same notifier; - 1: a thread that stops
- *                                                                   listening and finds a claim (else bits 0..13 - 1)
+ * waiters    0..12   threads that listen and nobody has claimed     + 1: listen; - n: a notifier claims n of them
+ *           16..28   claims not taken up yet                        + n: the same notifier; - 1: a thread that stops
+ *                                                                   listening and finds a claim (else bits 0..12 - 1)
+ *               13   WATCHED: a channel's descriptor is armed       set, cleared: src/door.c
  *               14   FENCED: notifiers take a full fence            set: a thread that slept, if enough did before it
  *               15   TRUSTED: and all of them know it               set: the same thread, after a fence of all threads
  *                                                                   both cleared: the last of many notifiers in a row
@@ -82,18 +83,21 @@ typedef struct cc_event {
 #define CC_EVENT_INIT { 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
-#define CC_EVENT_LISTENING_ UINT32_C(0x00003fff)
+#define CC_EVENT_LISTENING_ UINT32_C(0x00001fff)
+#define CC_EVENT_WATCHED_   UINT32_C(0x00002000)
 #define CC_EVENT_FENCED_    UINT32_C(0x00004000)
 #define CC_EVENT_TRUSTED_   UINT32_C(0x00008000)
 #define CC_EVENT_CLAIM_     UINT32_C(0x00010000)
-#define CC_EVENT_CLAIMS_    UINT32_C(0x3fff0000)
+#define CC_EVENT_CLAIMS_    UINT32_C(0x1fff0000)
 #define CC_EVENT_LOOKOUT_   UINT32_C(0x40000000)
 #define CC_EVENT_AWAY_      UINT32_C(0x80000000)
 
 CC_STATIC_ASSERT_(sizeof(cc_event_t) == 28, "seven words");
 
-/* Whom to wake; CC_NOTIFY_IN_CHANNEL_ is added where the event is a channel's, and cc_counters() tells it as such. */
-enum { CC_NOTIFY_ONE_, CC_NOTIFY_ALL_, CC_NOTIFY_RELAY_, CC_NOTIFY_IN_CHANNEL_ = 4 };
+/* Whom to wake. CC_NOTIFY_RELAY_ is for a channel's event whose waiters are relayed: each of them, when its wait is
+ * over, looks whether there is something for another one and relays in its turn. So it wakes nobody while a thread is
+ * on its way that will do that: one that was woken and has not run yet, or one that spins on behalf of the others. */
+enum { CC_NOTIFY_ONE_, CC_NOTIFY_ALL_, CC_NOTIFY_RELAY_ };
 CC_API CC_COLD_ void cc_event_notify_slow_(cc_event_t *event, uint32_t whom);
 CC_API bool cc_event_wait_slow_(cc_event_t *event, uint32_t key, uint64_t deadline);
 
@@ -126,13 +130,14 @@ CC_INLINE_ bool cc_event_wait_timeout(cc_event_t *event, uint32_t key, uint64_t 
     return cc_event_wait_until(event, key, cc_deadline_in(ns));
 }
 
-/* Whether a thread may listen that nobody has claimed yet. The look comes after everything that this thread wrote. */
+/* Whether a thread may listen that nobody has claimed yet, or somebody watches. The look comes after everything that
+ * this thread wrote. */
 CC_INLINE_ bool cc_event_has_waiters_(cc_event_t *event)
 {
     CC_TSAN_RELEASE_(event);
     cc_fence_light_(); /* [event.announce] pairs with the fence in cc_event_listen() */
     uint32_t waiters = cc_load_relaxed(&event->waiters); /* relaxed: the fence orders it */
-    return (waiters & (CC_EVENT_LISTENING_ | CC_EVENT_FENCED_)) != 0;
+    return (waiters & (CC_EVENT_LISTENING_ | CC_EVENT_WATCHED_ | CC_EVENT_FENCED_)) != 0;
 }
 
 /* Wakes one of the threads that listen, if any has since before this call; otherwise a load and a branch, no system
@@ -146,15 +151,6 @@ CC_INLINE_ void cc_event_notify_one(cc_event_t *event)
 CC_INLINE_ void cc_event_notify_all(cc_event_t *event)
 {
     if (CC_UNLIKELY_(cc_event_has_waiters_(event))) cc_event_notify_slow_(event, CC_NOTIFY_ALL_);
-}
-
-/* Notifies an event whose waiters are relayed: each of them, when its wait is over, looks whether there is something
- * for another one and relays in its turn. So this wakes nobody while a thread is on its way that will do that: one that
- * was woken and has not run yet, or one that spins on behalf of the others. */
-CC_INLINE_ void cc_event_relay_(cc_event_t *event)
-{
-    if (CC_UNLIKELY_(cc_event_has_waiters_(event)))
-        cc_event_notify_slow_(event, CC_NOTIFY_RELAY_ | CC_NOTIFY_IN_CHANNEL_);
 }
 
 /* A wait in its three phases, as the caller's loop goes through them: spin and yield, announce and look, sleep.
@@ -177,8 +173,9 @@ typedef struct cc_event_await {
     bool in_channel;         /* the event is a channel's, and the wait is counted as such */
     bool slept;              /* it has slept at least once ... */
     bool woken;              /* ... and its last sleep was ended by a wake-up */
-    bool yielded;            /* it has yielded at least once ... */
-    uint32_t ending;         /* ... and how the wait ends if it ends with that yield; see snooze.h */
+    bool yielded;            /* it has yielded at least once */
+    bool has_ending;         /* when it is over: how it ended says something about the next one ... */
+    uint32_t ending;         /* ... and before that: how the wait ends if it ends with its last yield; see snooze.h */
     uint32_t pauses_left;    /* of the plan, after those in `pauses` */
     uint32_t yields_left;    /* of the plan */
     uint32_t pauses_planned; /* what it does before it sleeps ... */

@@ -63,7 +63,13 @@ CC_STATIC_ASSERT_(offsetof(cc_channel_options_t, capacity) == 0, "channel option
 CC_STATIC_ASSERT_(offsetof(cc_channel_options_t, message_size) == sizeof(size_t), "channel options");
 CC_STATIC_ASSERT_(offsetof(cc_channel_options_t, kind) == 2 * sizeof(size_t), "channel options");
 CC_STATIC_ASSERT_(offsetof(cc_channel_options_t, snooze_iters) == 2 * sizeof(size_t) + 4, "channel options");
-CC_STATIC_ASSERT_(sizeof(cc_channel_t) == 5 * CC_CACHE_LINE, "channel");
+CC_STATIC_ASSERT_(offsetof(cc_channel_t, doors) == 5 * CC_CACHE_LINE, "channel");
+CC_STATIC_ASSERT_(sizeof(cc_door_t) == 2 * sizeof(void *) + 20 + (sizeof(void *) == 8 ? 4 : 0), "door");
+CC_STATIC_ASSERT_(sizeof(cc_select_case_t) == 5 * sizeof(void *) + 8, "select case");
+CC_STATIC_ASSERT_(offsetof(cc_select_case_t, channel) == 0, "select case");
+CC_STATIC_ASSERT_(offsetof(cc_select_case_t, message) == sizeof(void *), "select case");
+CC_STATIC_ASSERT_(offsetof(cc_select_case_t, operation) == 2 * sizeof(void *), "select case");
+CC_STATIC_ASSERT_(offsetof(cc_select_case_t, result) == 2 * sizeof(void *) + 4, "select case");
 
 /* Every initialiser is positional and constant, and works in a function and outside of one. */
 extern cc_backoff_t backoff, snooze;

@@ -40,11 +40,13 @@ static uint32_t sleeps_until_fenced;
 #include "../../src/channel_mpmc.c"
 #include "../../src/channel_spsc.c"
 #include "../../src/costs.c"
+#include "../../src/door.c"
 #include "../../src/event.c"
 #include "../../src/fence.c"
 #include "../../src/lock.c"
 #include "../../src/park.c"
 #include "../../src/pause.c"
+#include "../../src/select.c"
 #include "../../src/snooze.c"
 
 static uint32_t data[4], flags[4], items;
@@ -65,9 +67,6 @@ static void common_setup(uint32_t cpus)
     memset(data, 0, sizeof data);
     memset(flags, 0, sizeof flags);
     items = 0;
-    model_name(&items, "items");
-    for (int i = 0; i < 4; i++)
-        model_name(&flags[i], (const char *const[]){ "flag 0", "flag 1", "flag 2", "flag 3" }[i]);
 }
 
 static void write_data(int i)
@@ -241,12 +240,22 @@ static void parker_pong(void)
 
 static cc_event_t event, other_event;
 
-static void event_setup_on(uint32_t cpus)
+/* Which fence it is, is known. */
+static void fence_setup_on(uint32_t cpus)
 {
     common_setup(cpus);
+    cc_fence_mode_ = cc_os_membarrier_register_() ? CC_FENCE_ASYMMETRIC_ : CC_FENCE_SYMMETRIC_;
+    model_name(&cc_fence_mode_, "fence mode");
+}
+
+static void event_setup_on(uint32_t cpus)
+{
+    fence_setup_on(cpus);
     memset(&event, 0, sizeof event);
     memset(&other_event, 0, sizeof other_event);
-    cc_fence_mode_ = cc_os_membarrier_register_() ? CC_FENCE_ASYMMETRIC_ : CC_FENCE_SYMMETRIC_;
+    model_name(&items, "items");
+    for (int i = 0; i < 4; i++)
+        model_name(&flags[i], (const char *const[]){ "flag 0", "flag 1", "flag 2", "flag 3" }[i]);
     model_name(&event.epoch, "epoch");
     model_name(&event.waiters, "waiters");
     model_statistic(&event.sleeps);
@@ -254,7 +263,6 @@ static void event_setup_on(uint32_t cpus)
     model_statistic(&event.woken_at); /* it feeds an estimate that cc_costs_set() has fixed */
     model_statistic(&event.left_to_it);
     model_statistic(&event.looked_at);
-    model_name(&cc_fence_mode_, "fence mode");
 }
 
 static void event_setup(void)
@@ -602,7 +610,7 @@ static uint32_t accepted[MODEL_THREADS + 1], received[MODEL_THREADS + 1]; /* mes
 static void channel_setup_of_size(size_t size, uint32_t kind, size_t capacity, uint32_t snooze_iters, uint32_t cpus)
 {
     cc_channel_options_t options = { capacity, size, kind, snooze_iters };
-    event_setup_on(cpus);
+    fence_setup_on(cpus);
     memset(accepted, 0, sizeof accepted);
     memset(received, 0, sizeof received);
     memset(memory, 0, sizeof memory);
@@ -1370,17 +1378,20 @@ static const model_client_t clients[] = {
 };
 
 #include "clients_once.h"
+#include "clients_select.h"
 #include "worlds.h"
 
 /* What is explored; or, with --walk, what is drawn at random. */
 int main(int argc, char **argv)
 {
     enum { CLIENTS = sizeof clients / sizeof *clients, ONCE = sizeof once_clients / sizeof *once_clients };
-    static model_client_t all[CLIENTS + ONCE];
+    enum { SELECTS = sizeof select_clients / sizeof *select_clients };
+    static model_client_t all[CLIENTS + ONCE + SELECTS];
     memcpy(all, clients, sizeof clients);
     memcpy(all + CLIENTS, once_clients, sizeof once_clients);
+    memcpy(all + CLIENTS + ONCE, select_clients, sizeof select_clients);
     for (int i = 1; i < argc; i++)
         if (!strcmp(argv[i], "--walk") || !strcmp(argv[i], "--draw"))
             return model_main(argc, argv, worlds, sizeof worlds / sizeof *worlds);
-    return model_main(argc, argv, all, CLIENTS + ONCE);
+    return model_main(argc, argv, all, CLIENTS + ONCE + SELECTS);
 }

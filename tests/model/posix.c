@@ -108,6 +108,10 @@ const char *posix_environment_(const char *name);
 #define cc_os_has_sb_                     posix_has_sb_
 #define cc_os_sequence_area_              posix_sequence_area_
 #define cc_os_sequence_barrier_           posix_sequence_barrier_
+#define cc_os_bell_create_                posix_bell_create_
+#define cc_os_bell_ring_                  posix_bell_ring_
+#define cc_os_bell_empty_                 posix_bell_empty_
+#define cc_os_bell_close_                 posix_bell_close_
 #include "../../src/os_posix.c"
 
 /* ---- the clients ---- */

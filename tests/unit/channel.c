@@ -9,6 +9,7 @@
 #include "../../src/channel.c"
 #include "../../src/channel_spsc.c"
 #include "../../src/channel_mpmc.c"
+#include "../../src/door.c"
 
 /* A refused allocation is a result here, not the end of the program. */
 const char *__asan_default_options(void);
@@ -504,7 +505,7 @@ TEST(a_sleeping_sender_is_woken_by_a_free_slot_and_by_close)
 
 static void notified_for_nothing(void)
 {
-    cc_event_notify_slow_(&ch->not_empty, CC_NOTIFY_ONE_ | CC_NOTIFY_IN_CHANNEL_);
+    cc_channel_notify_slow_(ch, CC_RECEIVING_, CC_NOTIFY_ONE_);
 }
 
 static void other_sends_at_second_sleep(void)
@@ -711,12 +712,12 @@ static void last_message_is_stamped_and_taken(void)
     uint64_t message;
     *cc_mpmc_stamp_(ch, half_sent, ch->layout) = (cc_index_)(half_sent + 1);
     fake.waited_on = NULL;
-    cc_event_relay_(&ch->not_empty);
+    cc_channel_notify_(ch, CC_RECEIVING_, CC_NOTIFY_RELAY_);
     cc_event_cancel(&ch->not_empty);
     CHECK_EQ(cc_channel_try_recv(ch, &message), 0);
     CHECK(cc_mpmc_has_more_(ch, CC_RECEIVING_)); /* the end is something for the next one */
     fake.waited_on = sleeper;
-    cc_event_relay_(&ch->not_empty);
+    cc_channel_notify_(ch, CC_RECEIVING_, CC_NOTIFY_RELAY_);
 }
 
 /* They sleep in a closed channel, because a send was accepted before the close and is not there yet. */

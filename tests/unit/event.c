@@ -292,7 +292,7 @@ TEST(epoch_wraps_around)
     CHECK_EQ(event.waiters, 0);
 }
 
-/* The word counts to 16,383, listening and claimed together. */
+/* The word counts to 8,191, listening and claimed together. */
 static void one_leaves_at_the_second_yield(void)
 {
     if (fake.yields == 2) cc_event_cancel(&event);
@@ -300,18 +300,18 @@ static void one_leaves_at_the_second_yield(void)
 
 TEST(a_full_word_makes_listeners_yield_until_there_is_room)
 {
-    static const uint32_t claimed[] = { 0, 1, 15000, 16383 };
+    static const uint32_t claimed[] = { 0, 1, 7000, 8191 };
     for (size_t i = 0; i < 4; i++) {
         set_up();
-        event.waiters = (16383 - claimed[i]) + claimed[i] * CC_EVENT_CLAIM_;
+        event.waiters = (8191 - claimed[i]) + claimed[i] * CC_EVENT_CLAIM_;
         fake.on_yield = one_leaves_at_the_second_yield;
         cc_event_listen(&event);
         CHECK_EQ(fake.yields, 2);
-        CHECK_EQ(listening() + claims(), 16383);
+        CHECK_EQ(listening() + claims(), 8191);
         notify_all();
         CHECK_EQ(listening(), 0);
-        CHECK_EQ(claims(), 16383);
-        for (int n = 0; n < 16383; n++) cc_event_cancel(&event);
+        CHECK_EQ(claims(), 8191);
+        for (int n = 0; n < 8191; n++) cc_event_cancel(&event);
         CHECK_EQ(event.waiters, 0);
     }
 }

@@ -22,7 +22,7 @@ void fake_start(void)
 void fake_forget(void)
 {
     fake.waits = fake.wakes = fake.yields = fake.registrations = fake.membarriers = fake.clock_reads = fake.pauses = 0;
-    fake.quota_reads = 0;
+    fake.quota_reads = fake.bells = fake.rings = fake.emptied = fake.bells_closed = 0;
     fake.waited_on = fake.woken = NULL;
 }
 
@@ -137,4 +137,28 @@ bool cc_os_has_sb_(void)
 const char *cc_os_environment_(const char *name)
 {
     return fake.costs && strcmp(name, "CONCEDE_COSTS") == 0 ? fake.costs : NULL;
+}
+
+/* The descriptors 0 and 1, which no object takes for "none". */
+int cc_os_bell_create_(int ends[2])
+{
+    fake.bells++;
+    ends[0] = 0;
+    ends[1] = 1;
+    return fake.bell_error;
+}
+
+void cc_os_bell_ring_(int write_end)
+{
+    if (write_end == 1) fake.rings++;
+}
+
+void cc_os_bell_empty_(int read_end)
+{
+    if (read_end == 0) fake.emptied++;
+}
+
+void cc_os_bell_close_(int read_end, int write_end)
+{
+    if (read_end == 0 && write_end == 1) fake.bells_closed++;
 }

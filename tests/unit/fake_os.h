@@ -38,6 +38,7 @@ typedef struct fake_os {
     uintptr_t sequence_area; /* of restartable sequences; 0: there are none */
     uint32_t barriers_granted; /* how many of theirs succeed before it is refused */
     void (*on_barrier)(void);
+    int bell_error; /* what making a bell gives: 0 */
     void (*before_sleep)(void), (*asleep)(void), (*on_wake)(void), (*on_yield)(void), (*on_membarrier)(void),
         (*on_pause)(void);
     const fake_result *script;
@@ -45,6 +46,7 @@ typedef struct fake_os {
 
     /* counted */
     unsigned waits, wakes, yields, registrations, membarriers, barriers, clock_reads, pauses, quota_reads;
+    unsigned bells, rings, emptied, bells_closed;
 
     /* seen last */
     const uint32_t *waited_on, *woken;

@@ -545,3 +545,94 @@ TEST(initialisers_and_await_are_valid_cpp)
     CHECK_EQ(backoff.current, 2);
     CHECK(cc_lock_try_acquire(&lock));
 }
+
+// ---- Select ------------------------------------------------------------------------------------------------------
+
+TEST(select_takes_the_first_ready_case_of_any_type)
+{
+    concede::channel<int> numbers(4);
+    concede::channel<std::string> texts(1);
+    int number = 0;
+    std::string text, other = "other";
+    REQUIRE(static_cast<bool>(numbers) && static_cast<bool>(texts));
+    concede::selected done =
+        concede::select_try(concede::order::fair, concede::on_recv(numbers, number), concede::on_recv(texts, text));
+    CHECK(!done && done.error == EAGAIN);
+    CHECK_EQ(texts.send(std::string("a text that is too long to be kept in place")), 0);
+    done = concede::select(concede::order::in_order, concede::on_recv(numbers, number), concede::on_recv(texts, text));
+    CHECK(done && done.which == 1 && text == "a text that is too long to be kept in place");
+    CHECK_EQ(texts.size(), 0);
+    // What is sent is moved only if its case is chosen.
+    done = concede::select(concede::order::in_order, concede::on_recv(numbers, number), concede::on_send(texts, other));
+    CHECK(done && done.which == 1 && texts.size() == 1);
+    other = "not yet";
+    done = concede::select_for(concede::order::fair, milliseconds(1), concede::on_send(texts, other),
+                               concede::on_recv(numbers, number));
+    CHECK(done.error == ETIMEDOUT && other == "not yet");
+    CHECK_EQ(texts.try_recv(text), 0);
+    CHECK(text == "other");
+    done = concede::select(concede::order::in_order, concede::on_send(numbers, 7), concede::on_recv(texts, text));
+    CHECK(done && done.which == 0 && numbers.size() == 1);
+    done = concede::select_until(concede::order::fair, 0, concede::on_recv(numbers, number, false));
+    CHECK(done.error == ETIMEDOUT && numbers.size() == 1);
+    CHECK_EQ(concede::select(concede::order::fair, concede::on_recv(numbers, number, false)).error, EINVAL);
+}
+
+TEST(select_says_which_channel_is_closed)
+{
+    concede::channel<std::unique_ptr<int>> owned(2);
+    concede::channel<int> numbers(2);
+    std::unique_ptr<int> message(new int(5));
+    int number = 0;
+    owned.close();
+    concede::selected done =
+        concede::select(concede::order::fair, concede::on_recv(numbers, number), concede::on_recv(owned, message));
+    CHECK(!done && done.error == 0 && done.which == 1 && done.result == EPIPE);
+    done = concede::select(concede::order::fair, concede::on_send(owned, message));
+    CHECK(done.error == 0 && done.result == EPIPE && message && *message == 5);
+}
+
+TEST(selects_in_threads_pass_everything_on)
+{
+    concede::channel<std::unique_ptr<int>> one(2);
+    concede::channel<int> two(2);
+    enum { MESSAGES = 2000 };
+    long sum = 0;
+    std::thread sender([&] {
+        for (int i = 1; i <= MESSAGES; i++) {
+            std::unique_ptr<int> message(new int(i));
+            (void)concede::select(concede::order::fair, concede::on_send(one, message), concede::on_send(two, i));
+        }
+        one.close();
+        two.close();
+    });
+    for (bool one_open = true, two_open = true; one_open || two_open;) {
+        std::unique_ptr<int> message;
+        int number = 0;
+        concede::selected done = concede::select(concede::order::fair, concede::on_recv(one, message, one_open),
+                                                 concede::on_recv(two, number, two_open));
+        if (!done)
+            (done.which == 0 ? one_open : two_open) = false;
+        else
+            sum += done.which == 0 ? *message : number;
+    }
+    sender.join();
+    CHECK_EQ(sum, MESSAGES * (MESSAGES + 1L) / 2);
+}
+
+#if !defined(_WIN32)
+TEST(a_descriptor_of_each_side)
+{
+    concede::channel<int> numbers(1);
+    concede::channel<std::string> texts(1);
+    int fd = -1, other = -1;
+    CHECK(numbers.recv_fd(fd) == 0 && numbers.send_fd(other) == 0 && fd >= 0 && other >= 0 && fd != other);
+    CHECK(numbers.arm_recv() && !numbers.arm_send());
+    CHECK_EQ(numbers.send(1), 0);
+    CHECK(!numbers.arm_recv() && numbers.arm_send());
+    CHECK(texts.recv_fd(fd) == 0 && texts.send_fd(other) == 0);
+    CHECK(texts.arm_recv() && !texts.arm_send());
+    CHECK_EQ(texts.send(std::string("x")), 0);
+    CHECK(!texts.arm_recv() && texts.arm_send());
+}
+#endif

@@ -1,0 +1,149 @@
+/* select.c: the first of several channels that is ready.
+ *
+ * The wait is that of event.h on an event of its own. Between its announcement and its last look before it sleeps the
+ * thread joins the doors of all its channels (door.c), and when it has slept it leaves them all before it looks again.
+ * So at each door it is what any thread is that waits there: it listens, looks, sleeps, stops listening, and looks. */
+#include <concede/select.h>
+
+#include "backoff.h"
+#include "door.h"
+#include "event.h"
+#include "os.h"
+#include "snooze.h"
+
+/* EINVAL for what no select can be asked. */
+static int check_cases_(const cc_select_case_t *cases, size_t n, uint32_t order, const size_t *which)
+{
+    if (!which || (!cases && n > 0) || n > CC_SELECT_MAX || order > CC_SELECT_IN_ORDER) return EINVAL;
+    for (size_t i = 0; i < n; i++)
+        if (cases[i].operation > CC_SELECT_SEND || (cases[i].channel && !cases[i].message)) return EINVAL;
+    return 0;
+}
+
+/* ---- Trying ----------------------------------------------------------------------------------------------------- */
+
+/* Where to begin: a random case, so that each one is the first as often as the others. */
+static size_t start_(size_t n, uint32_t order)
+{
+    if (order == CC_SELECT_IN_ORDER || n < 2) return 0;
+    return (size_t)((uint64_t)cc_backoff_seed_() * n >> 32);
+}
+
+static int try_(const cc_select_case_t *one)
+{
+    cc_channel_t *channel = one->channel;
+    size_t size = channel->layout.message_size;
+    return one->operation == CC_SELECT_SEND ? cc_channel_try_send_any_(channel, one->message, size)
+                                            : cc_channel_try_recv_any_(channel, one->message, size);
+}
+
+/* A look that takes nothing, and disturbs the other side least. */
+static bool seems_ready_(const cc_select_case_t *one)
+{
+    return cc_channel_has_(one->channel, cc_select_direction_(one), 1) ||
+           cc_load_relaxed(&one->channel->closed) != CC_CHANNEL_OPEN_; /* relaxed: the try looks again */
+}
+
+/* Does the first case from `start` on that can be done; whether there was one. */
+static bool do_one_(cc_select_case_t *cases, size_t n, size_t start, bool glances, size_t *which)
+{
+    for (size_t i = 0, at = start; i < n; i++, at = at + 1 < n ? at + 1 : 0) {
+        cc_select_case_t *one = &cases[at];
+        if (!one->channel || (glances && !seems_ready_(one))) continue;
+        int result = try_(one);
+        if (result == EAGAIN) continue;
+        one->result = result;
+        *which = at;
+        return true;
+    }
+    return false;
+}
+
+/* ---- Waiting ---------------------------------------------------------------------------------------------------- */
+
+static void join_all_(cc_select_case_t *cases, size_t n, cc_selector_t *selector)
+{
+    bool trusted = true;
+    for (size_t i = 0; i < n; i++)
+        if (cases[i].channel && !cc_door_join_(&cases[i], selector)) trusted = false;
+    if (trusted)
+        cc_fence_full(); /* [event.announce] pairs with the fence in cc_channel_notify_slow_() */
+    else
+        cc_fence_heavy_(); /* [event.announce] pairs with cc_fence_light_(), for all channels at once */
+}
+
+static void leave_all_(cc_select_case_t *cases, size_t n, bool slept)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!cases[i].selector_) continue; /* no channel, or one that another case has joined */
+        if (slept) cc_event_slept_(cc_channel_event_(cases[i].channel, cc_select_direction_(&cases[i])));
+        cc_door_leave_(&cases[i]);
+    }
+}
+
+/* What the wait has taught: a long sleep, that nothing comes soon from any of the channels; anything else, how soon
+ * something came from the one that ended it. With MPMC that one has learned from its notifier how long it was. */
+static void teach_channels_(cc_select_case_t *cases, size_t n, const cc_event_await_t *await, size_t ended_by)
+{
+    for (size_t i = 0; i < n; i++) {
+        cc_channel_t *channel = cases[i].channel;
+        if (!channel || channel->snooze_iters != CC_SNOOZE_ADAPTIVE) continue;
+        bool learns = i == ended_by ? !await->slept || cc_channel_is_spsc_(channel) : await->ending == CC_SLEPT_LONG_;
+        if (learns) cc_event_learn_from_(cc_channel_event_(channel, cc_select_direction_(&cases[i])), await);
+    }
+}
+
+/* Notifiers know its event only through the doors, where they take a full fence: it needs no heavy one. It snoozes not
+ * at all, until a channel wants it. The two words that notifiers change are stored to as they do. */
+static void begin_selector_(cc_selector_t *selector)
+{
+    cc_store_relaxed(&selector->event.epoch, 0); /* relaxed, both: no door knows it yet */
+    cc_store_relaxed(&selector->event.woken_at, 0);
+    selector->event.waiters = CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_;
+    selector->event.snooze = 1;
+    selector->event.sleeps = selector->event.left_to_it = selector->event.looked_at = 0;
+}
+
+static int wait_for_one_(cc_select_case_t *cases, size_t n, size_t start, size_t *which, uint64_t deadline)
+{
+    cc_selector_t selector;
+    begin_selector_(&selector);
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        cases[i].selector_ = NULL;
+        cases[i].next_ = cases[i].previous_ = NULL;
+        if (!cases[i].channel) continue;
+        any = true;
+        cc_event_plan_also_(&selector.event, cc_channel_event_(cases[i].channel, cc_select_direction_(&cases[i])),
+                            cases[i].channel->snooze_iters);
+    }
+    if (!any && deadline == CC_FOREVER) return EINVAL;
+
+    cc_event_await_t await = cc_event_await_begin_(&selector.event, deadline);
+    await.in_channel = true;
+    bool done, joined = false;
+    while (!(done = do_one_(cases, n, start, await.pauses > 0, which)) && cc_event_await_step_(&await)) {
+        if (joined) leave_all_(cases, n, await.woken);
+        joined = cc_event_await_listens_(&await);
+        if (!joined) continue;
+        selector.key = await.key;
+        join_all_(cases, n, &selector);
+    }
+    if (joined) leave_all_(cases, n, false);
+    cc_event_await_end_(&await);
+    teach_channels_(cases, n, &await, done ? *which : n);
+    for (size_t i = 0; await.announced && i < n; i++)
+        if (cases[i].channel) cc_channel_relay_rest_(cases[i].channel, cc_select_direction_(&cases[i]));
+    return done ? 0 : ETIMEDOUT;
+}
+
+/* ---- The call --------------------------------------------------------------------------------------------------- */
+
+int cc_select_any_(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which, uint64_t deadline)
+{
+    if (check_cases_(cases, n, order, which) != 0) return EINVAL;
+    size_t start = start_(n, order);
+    if (CC_LIKELY_(do_one_(cases, n, start, false, which))) return 0;
+    if (deadline == 0) return EAGAIN;
+    return wait_for_one_(cases, n, start, which, deadline);
+}

@@ -3,6 +3,7 @@
  * It aborts only where it is sure. A second sender, or receiver, is one that comes while another is inside a call:
  * whoever sends in turns leaves before the next one enters, and what orders the two shows the next one that it has
  * left. */
+#include "channel.h"
 #include <concede/select.h>
 
 #include "debug.h"
@@ -55,11 +56,12 @@ void(cc_channel_debug_consume_)(cc_channel_t *channel)
 
 /* Whether a thread waits. In the child of a fork the parent's threads are still counted: so it wakes them, and one that
  * takes up its claim lives. */
-static bool waits_(cc_event_t *event)
+static bool waits_(cc_channel_t *channel, cc_direction_t direction)
 {
+    cc_event_t *event = cc_channel_event_(channel, direction);
     if (!(cc_load_relaxed(&event->waiters) & CC_EVENT_LISTENING_))
         return false; /* relaxed, both: nobody may come now */
-    cc_event_notify_all(event);
+    cc_channel_notify_slow_(channel, direction, CC_NOTIFY_ALL_);
     uint32_t unused = 0; /* to sleep on */
     for (int i = 0; i < 1000; i++) {
         if (!(cc_load_relaxed(&event->waiters) & CC_EVENT_CLAIMS_)) return true;
@@ -76,9 +78,9 @@ void(cc_channel_debug_destroy_)(cc_channel_t *channel)
     /* relaxed, both: a number to print */
     uint32_t sender = spsc ? cc_load_relaxed(&channel->spsc.sender) : 0;
     uint32_t receiver = spsc ? cc_load_relaxed(&channel->spsc.receiver) : 0;
-    if (waits_(&channel->not_full))
+    if (waits_(channel, CC_SENDING_))
         die_(channel, "is destroyed by thread %u while thread %u waits to send (0: an unknown one)", own, sender);
-    if (waits_(&channel->not_empty))
+    if (waits_(channel, CC_RECEIVING_))
         die_(channel, "is destroyed by thread %u while thread %u waits to receive (0: an unknown one)", own, receiver);
     channel->shape = 0; /* which no channel has: cc_select_debug_() knows it by that */
 }

@@ -190,10 +190,7 @@ int cc_channel_fd(cc_channel_t *channel, uint32_t operation, int *fd)
     cc_lock_acquire(&door->lock);
     if (door->descriptors[0] == 0) {
         error = cc_os_bell_create_(made);
-        if (error == 0) {
-            door->descriptors[1] = made[1] + 1;
-            cc_store_release(&door->descriptors[0], made[0] + 1); /* [door.descriptor] pairs with the load in arm */
-        }
+        for (int i = 0; error == 0 && i < 2; i++) door->descriptors[i] = made[i] + 1;
     }
     if (error == 0) *fd = door->descriptors[0] - 1;
     cc_lock_release(&door->lock);
@@ -240,8 +237,7 @@ bool cc_channel_arm(cc_channel_t *channel, uint32_t operation)
     cc_direction_t direction = direction_of_(operation);
     cc_event_t *event = cc_channel_event_(channel, direction);
     cc_door_t *door = door_(channel, direction);
-    /* [door.descriptor] pairs with the store in cc_channel_fd() */
-    if (cc_load_acquire(&door->descriptors[0]) == 0) return false;
+    if (door->descriptors[0] == 0) return false; /* whoever arms it has it from a call that came before */
 
     uint32_t seen = wait_until_rung_(door);
     if ((seen & STATE) == RUNG) cc_os_bell_empty_(door->descriptors[0] - 1);

@@ -46,9 +46,9 @@ bool cc_os_membarrier_(void);
 const char *cc_os_sequence_area_(uintptr_t *area);
 bool cc_os_sequence_barrier_(void);
 
-/* A bell: a descriptor that others poll. It is readable from a ring on, until it is emptied. create tells the one to
- * read and the one to write, which may be the same: 0, ENOSYS where there is no such thing, or why the system refused.
- */
+/* A bell: a descriptor that others poll. It is readable from a ring on, until it is emptied, and who finds it readable
+ * sees what was done before the ring. create tells the one to read and the one to write, which may be the same: 0,
+ * ENOSYS where there is no such thing, or why the system refused. */
 int cc_os_bell_create_(int ends[2]);
 void cc_os_bell_ring_(int write_end);
 void cc_os_bell_empty_(int read_end);

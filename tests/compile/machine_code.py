@@ -197,5 +197,39 @@ def what_happens_every_time_is_not_among_the_cold_code(what):
             called = "call" in text or (called and not re.match(r"jmp|ret", text))
 
 
+# Where a channel keeps those who select and its descriptors: what a send or a receive inline has no business with.
+DOORS = """#include <concede/concede.h>
+#include <stdio.h>
+int main(void) { printf("%zu %zu", offsetof(cc_channel_t, doors), sizeof(cc_channel_t)); return 0; }
+"""
+
+
+@case(each=["%s %s" % (c, o) for c in ("gcc", "clang") for o in ("-O2", "-O3")])
+def sends_and_receives_know_nothing_of_selects(what):
+    compiler, level = what.split()
+    if run("uname", "-m").strip() != "x86_64":
+        skip("reads x86-64 code")
+    with tempfile.TemporaryDirectory() as folder:
+        out, program = pathlib.Path(folder) / "code.o", pathlib.Path(folder) / "doors"
+        run(tool(compiler), "-std=c11", level, "-I", INCLUDE, "-x", "c", "-", "-c", "-o", out, stdin=HOT)
+        run(tool(compiler), "-std=c11", "-I", INCLUDE, "-x", "c", "-", "-o", program, stdin=DOORS)
+        first, end = map(int, run(program).split())
+        code = run(tool("objdump"), "-d", "--no-show-raw-insn", out)
+    used = {int(offset, 16) for offset in re.findall(r"(?<![-\w])0x([0-9a-f]+)\(%r", code)}
+    need(any(offset >= end for offset in used), "no slot is used: %s" % sorted(used))
+    need(not any(first <= offset < end for offset in used), "%d to %d: %s" % (first, end, sorted(used)))
+
+
+@case
+def a_select_allocates_nothing():
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("select", "door", "event", "lock"):
+            out = pathlib.Path(folder) / (name + ".o")
+            run(tool("gcc"), "-std=c11", "-O2", "-I", INCLUDE, "-c", SOURCE / ("src/%s.c" % name), "-o", out)
+            wanted = re.findall(r"U (\w+)", run(tool("nm"), out))
+            need(wanted and not re.search(r"alloc|^mmap|^sbrk|^_Znw", "\n".join(wanted), flags=re.M), "%s: %s" %
+                 (name, wanted))
+
+
 if __name__ == "__main__":
     main()

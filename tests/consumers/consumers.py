@@ -265,7 +265,7 @@ def with_thread_sanitizer(which, source, out):
 @case(each=TSAN)
 def thread_sanitizer_sees_no_race_but_real_ones(which):
     program = with_thread_sanitizer(which, HERE / "tsan.c", "tsan " + which)
-    for part in "lock parker event spsc mpmc in_place".split():
+    for part in "lock parker event spsc mpmc in_place select".split():
         need("%s works" % part in run(program, part), part)
         need("data race" in run(program, part, "race", fails=True), part + ": a race is not found")
 

@@ -191,6 +191,45 @@ static void part_channel(uint32_t kind, bool in_place)
     cc_channel_destroy(channel);
 }
 
+/* ---- select: the same by whichever of two channels has room, and by a descriptor's loop -------------------------- */
+
+static cc_channel_t *second;
+
+static void *send_by_select(void *unused)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        message_t message;
+        memset(&message, 0, sizeof message);
+        message.pointer = (long *)malloc(sizeof(long));
+        *message.pointer = i;
+        long *kept = message.pointer;
+        cc_select_case_t to[] = { CC_SELECT_CASE_SEND(channel, &message), CC_SELECT_CASE_SEND(second, &message) };
+        size_t which;
+        REQUIRE(cc_select(to, 2, CC_SELECT_FAIR, &which) == 0 && to[which].result == 0);
+        if (races && i == ROUNDS - 1) *kept = 1; /* the receiver's by now */
+    }
+    return unused;
+}
+
+static void part_select(void)
+{
+    pthread_t thread;
+    REQUIRE(messages_create(&channel, 4, CC_CHANNEL_MPMC) == 0 && messages_create(&second, 4, CC_CHANNEL_SPSC) == 0);
+    REQUIRE(pthread_create(&thread, NULL, send_by_select, NULL) == 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        message_t message;
+        cc_select_case_t from[] = { CC_SELECT_CASE_RECV(channel, &message), CC_SELECT_CASE_RECV(second, &message) };
+        size_t which;
+        while (i % 3 == 0 ? cc_select_try(from, 2, CC_SELECT_IN_ORDER, &which) != 0
+                          : cc_select_timeout(from, 2, CC_SELECT_FAIR, &which, 1000000) != 0) {}
+        REQUIRE(from[which].result == 0);
+        receive(&message);
+    }
+    REQUIRE(pthread_join(thread, NULL) == 0);
+    cc_channel_destroy(channel);
+    cc_channel_destroy(second);
+}
+
 int main(int argc, char **argv)
 {
     const char *part = argc > 1 ? argv[1] : "";
@@ -207,6 +246,8 @@ int main(int argc, char **argv)
         part_channel(CC_CHANNEL_MPMC, false);
     else if (strcmp(part, "in_place") == 0)
         part_channel(CC_CHANNEL_SPSC, true);
+    else if (strcmp(part, "select") == 0)
+        part_select();
     else
         return 2;
     printf("%s works\n", part);

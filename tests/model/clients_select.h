@@ -7,15 +7,19 @@ static cc_channel_t *second; /* beside `channel` */
 
 static uint32_t bell;
 static unsigned rings;
+static char bell_made, bell_used; /* plain memory that stands for the descriptor itself, and for what is in it */
 
 int cc_os_bell_create_(int ends[2])
 {
+    model_write(&bell_made, sizeof bell_made);
     ends[0] = ends[1] = 0;
     return 0;
 }
 
 void cc_os_bell_ring_(int write_end)
 {
+    model_read(&bell_made, sizeof bell_made);
+    model_write(&bell_used, sizeof bell_used);
     model_check(cc_exchange_release(&bell, 1) == (uint32_t)write_end); /* 0: it is rung once before it is emptied */
     rings++;
     cc_os_wake_(&bell, 1);
@@ -23,7 +27,8 @@ void cc_os_bell_ring_(int write_end)
 
 void cc_os_bell_empty_(int read_end)
 {
-    model_check(cc_exchange_acquire(&bell, (uint32_t)read_end) == 1);
+    model_write(&bell_used, sizeof bell_used);
+    model_check(cc_exchange_relaxed(&bell, (uint32_t)read_end) == 1);
 }
 
 void cc_os_bell_close_(int read_end, int write_end)
@@ -271,21 +276,27 @@ static void select_all_received(void)
 
 /* ---- the descriptor ---- */
 
-static void arm_setup_of(uint32_t kind)
-{
-    int fd;
-    select_setup_of(kind, 2);
-    model_check(cc_channel_fd(channel, CC_SELECT_RECV, &fd) == 0 && cc_channel_fd(channel, CC_SELECT_SEND, &fd) == 0);
-}
-
 static void arm_spsc_setup(void)
 {
-    arm_setup_of(CC_CHANNEL_SPSC);
+    select_setup_of(CC_CHANNEL_SPSC, 2);
 }
 
 static void arm_mpmc_setup(void)
 {
-    arm_setup_of(CC_CHANNEL_MPMC);
+    select_setup_of(CC_CHANNEL_MPMC, 2);
+}
+
+static void arm_trusted_setup(void)
+{
+    arm_mpmc_setup();
+    channel->not_empty.waiters = CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_;
+}
+
+static bool arm(void)
+{
+    int fd;
+    model_check(cc_channel_fd(channel, CC_SELECT_RECV, &fd) == 0);
+    return cc_channel_arm(channel, CC_SELECT_RECV);
 }
 
 /* Tries until there is nothing, arms, polls, until it is closed; it is rung as often as it was armed. */
@@ -298,7 +309,7 @@ static void loop_until_closed(void)
         if (error == EPIPE) break;
         if (error == 0) {
             note_received(message);
-        } else if (cc_channel_arm(channel, CC_SELECT_RECV)) {
+        } else if (arm()) {
             armed++;
             poll_bell();
         } else {
@@ -312,11 +323,27 @@ static void loop_until_closed(void)
     model_check(rings == armed);
 }
 
+/* Arms again and again, and does not poll: it never learns of the ring but by the next arm. */
+static void arm_and_try(void)
+{
+    for (int i = 0; i < 3; i++) {
+        uint32_t message;
+        (void)arm();
+        if (cc_channel_try_recv(channel, &message) == 0) note_received(message);
+    }
+}
+
+static void arm_is_left(void)
+{
+    channel->not_empty.waiters &= ~CC_EVENT_WATCHED_; /* it may still be armed */
+    select_is_left();
+}
+
 /* Arms, and if that is armed, it rings, whatever others receive. */
 static void loop_once(void)
 {
     uint32_t message;
-    if (cc_channel_arm(channel, CC_SELECT_RECV)) poll_bell();
+    if (arm()) poll_bell();
     if (cc_channel_try_recv(channel, &message) == 0) note_received(message);
 }
 
@@ -352,6 +379,10 @@ static const model_client_t select_clients[] = {
          .finish = select_all_received, BOUND(2)),
     BOTH("select_armed_mpmc", .setup = arm_mpmc_setup, .threads = { loop_until_closed, send_two_and_close },
          .finish = select_all_received, BOUND(2)),
+    BOTH("select_armed_and_not_polled", .setup = arm_spsc_setup, .threads = { arm_and_try, send_two },
+         .finish = arm_is_left, BOUND(2)),
+    MEMBARRIER("select_armed_trusted", .setup = arm_trusted_setup, .threads = { loop_until_closed, send_two_and_close },
+               .finish = select_all_received, BOUND(2)),
     FOUR("select_armed_beside_receiver", .setup = arm_mpmc_setup,
          .threads = { loop_once, receive_single, send_two_and_close }, .finish = select_is_left),
 };

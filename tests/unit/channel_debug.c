@@ -1,7 +1,7 @@
 /* The channel's debug checks: with CC_DEBUG, in the user's own compilation, misuse aborts with a message. */
 #define CC_DEBUG
 #include "harness.h"
-#include <concede/channel.h>
+#include <concede/select.h>
 
 #if !defined(_WIN32)
 #include "aborts.h"
@@ -77,6 +77,22 @@ static void *receives_for_ever(void *unused)
     return unused;
 }
 
+/* The same channel in several cases, and both ways; a descriptor that is armed when the channel is destroyed. */
+static void nothing_wrong_in_a_select(void)
+{
+    int out = 1, in = 0, fd;
+    size_t which;
+    create(CC_CHANNEL_SPSC, 8);
+    cc_select_case_t cases[] = { CC_SELECT_CASE_RECV(channel, &in), CC_SELECT_CASE_RECV(channel, &in),
+                                 CC_SELECT_CASE_SEND(channel, &out), CC_SELECT_CASE_RECV(NULL, NULL) };
+    for (int i = 0; i < 100; i++)
+        if (cc_select(cases, 4, CC_SELECT_FAIR, &which) != 0) _exit(9);
+    while (cc_select_try(cases, 2, CC_SELECT_IN_ORDER, &which) == 0) {}
+    if (cc_select(NULL, 1, CC_SELECT_FAIR, &which) != EINVAL) _exit(9);
+    if (cc_channel_fd(channel, CC_SELECT_RECV, &fd) != 0 || !cc_channel_arm(channel, CC_SELECT_RECV)) _exit(9);
+    cc_channel_destroy(channel);
+}
+
 /* The child has the channel, and not the thread that waits on it. */
 static void destroyed_in_the_child_of_a_fork(void)
 {
@@ -113,6 +129,40 @@ static void two_receivers(void)
     start(receives_for_ever);
     usleep(50000); /* it waits, inside its call */
     receives_for_ever(NULL);
+}
+
+static void *selects_for_ever(void *unused)
+{
+    int got;
+    size_t which;
+    cc_select_case_t one = CC_SELECT_CASE_RECV(channel, &got);
+    (void)cc_select(&one, 1, CC_SELECT_FAIR, &which);
+    return unused;
+}
+
+static void a_second_receiver_selects(void)
+{
+    create(CC_CHANNEL_SPSC, 8);
+    start(receives_for_ever);
+    usleep(50000); /* it waits, inside its call */
+    selects_for_ever(NULL);
+}
+
+static void destroy_while_one_selects(void)
+{
+    create(CC_CHANNEL_MPMC, 8);
+    start(selects_for_ever);
+    usleep(50000);
+    cc_channel_destroy(channel);
+}
+
+static void select_on_a_destroyed_one(void)
+{
+    static CC_ALIGNED_(CC_CACHE_LINE) unsigned char memory[sizeof(cc_channel_t) + 512];
+    cc_channel_options_t options = CC_CHANNEL_OPTIONS_INIT(8, sizeof(int));
+    if (cc_channel_init(memory, sizeof memory, &options, &channel) != 0) _exit(9);
+    cc_channel_destroy(channel);
+    selects_for_ever(NULL);
 }
 
 static void commit_without_reserve(void)
@@ -163,6 +213,8 @@ TEST(correct_use_is_not_complained_about)
     char said[200];
     CHECK(!aborts(nothing_wrong, said, sizeof said));
     CHECK_EQ(said[0], 0);
+    CHECK(!aborts(nothing_wrong_in_a_select, said, sizeof said));
+    CHECK_EQ(said[0], 0);
     CHECK(!aborts(destroyed_in_the_child_of_a_fork, said, sizeof said));
     CHECK_EQ(said[0], 0);
 }
@@ -175,6 +227,9 @@ TEST(misuse_aborts_and_says_what_and_who)
     } cases[] = {
         { two_receivers, "has one receiver, but thread 2 receives while thread 1 does" },
         { two_senders, "has one sender, but thread " },
+        { a_second_receiver_selects, "has one receiver, but thread 2 receives while thread 1 does" },
+        { destroy_while_one_selects, "while thread 0 waits to receive (0: an unknown one)" },
+        { select_on_a_destroyed_one, "is selected on by thread 1 after it was destroyed" },
         { commit_without_reserve, "is committed to by thread 1, which has reserved nothing" },
         { commit_twice, "is committed to by thread 1, which has reserved nothing" },
         { commit_to_many, "is committed to by thread 1, which has reserved nothing" },

@@ -193,8 +193,11 @@ TEST(membarrier_works_once_it_is_registered)
 }
 
 #if !defined(_WIN32)
+#include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 TEST(wake_does_not_touch_the_word)
@@ -271,6 +274,52 @@ TEST(asking_for_the_cpus_takes_little_stack)
     pthread_join(thread, NULL);
     pthread_attr_destroy(&small);
     CHECK_EQ(reached, 1);
+}
+
+/* 1: readable now. */
+static int readable(int fd)
+{
+    struct pollfd one = { .fd = fd, .events = POLLIN };
+    return poll(&one, 1, 0);
+}
+
+TEST(bell_is_readable_from_a_ring_until_it_is_emptied)
+{
+    int ends[2], more[2];
+    errno = 77;
+    REQUIRE(cc_os_bell_create_(ends) == 0 && cc_os_bell_create_(more) == 0);
+    CHECK(ends[0] != more[0]);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(readable(ends[0]), 0);
+        cc_os_bell_ring_(ends[1]);
+        CHECK_EQ(readable(ends[0]), 1);
+        CHECK_EQ(readable(ends[0]), 1);
+        CHECK_EQ(readable(more[0]), 0);
+        cc_os_bell_empty_(ends[0]);
+    }
+    cc_os_bell_empty_(ends[0]); /* it does not block where there is nothing */
+    CHECK_EQ(readable(ends[0]), 0);
+    CHECK(fcntl(ends[0], F_GETFD) & FD_CLOEXEC);
+    CHECK(fcntl(ends[1], F_GETFD) & FD_CLOEXEC);
+    cc_os_bell_close_(ends[0], ends[1]);
+    cc_os_bell_close_(more[0], more[1]);
+    CHECK_EQ(errno, 77);
+    CHECK_EQ(fcntl(ends[0], F_GETFD), -1);
+    CHECK_EQ(fcntl(more[1], F_GETFD), -1);
+}
+
+TEST(bell_that_cannot_be_had_is_an_error)
+{
+    struct rlimit before, none;
+    int ends[2];
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    none = before;
+    none.rlim_cur = 3;
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    errno = 77;
+    CHECK_EQ(cc_os_bell_create_(ends), EMFILE);
+    CHECK_EQ(errno, 77);
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
 }
 
 /* The parent forks while others sleep, wait and wake; the child has none of them and must not hang on what they

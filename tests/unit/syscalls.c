@@ -18,7 +18,8 @@ static long count_calls(const char *test, uint64_t rounds)
     REQUIRE(length > 0 && file >= 0);
     self[length] = 0;
     snprintf(command, sizeof command,
-             "SYSCALLS_ROUNDS=%llu strace -f -c -o %s -e trace=futex,membarrier,sched_yield '%s' %s >/dev/null 2>&1",
+             "SYSCALLS_ROUNDS=%llu strace -f -c -o %s -e trace=futex,membarrier,sched_yield,read,write '%s' %s "
+             ">/dev/null 2>&1",
              (unsigned long long)rounds, path, self, test);
     bool good = system(command) == 0;
     FILE *table = fdopen(file, "r");
@@ -132,6 +133,77 @@ TEST(a_channel_where_nobody_sleeps_makes_no_call)
         }
         cc_channel_destroy(channel);
     }
+}
+
+/* A descriptor is there and was armed once; from then on nobody arms it, and nobody is told by it. */
+TEST(a_descriptor_that_is_not_armed_makes_no_call)
+{
+    uint64_t rounds = rounds_to_run();
+    if (rounds == 0) {
+        calls_do_not_grow(100000, 0);
+        return;
+    }
+    for (uint32_t kind = CC_CHANNEL_MPMC; kind <= CC_CHANNEL_SPSC; kind++) {
+        cc_channel_options_t options = { 8, sizeof(uint64_t), kind, CC_SNOOZE_ADAPTIVE };
+        cc_channel_t *channel;
+        int fd;
+        REQUIRE(cc_channel_create(&channel, &options) == 0);
+        for (uint32_t operation = CC_SELECT_RECV; operation <= CC_SELECT_SEND; operation++)
+            REQUIRE(cc_channel_fd(channel, operation, &fd) == 0);
+        REQUIRE(cc_channel_arm(channel, CC_SELECT_RECV));
+        for (uint64_t i = 0, m; i < rounds; i++) {
+            CHECK_EQ(cc_channel_send(channel, &i), 0);
+            CHECK_EQ(cc_channel_recv(channel, &m), 0);
+        }
+        cc_channel_destroy(channel);
+    }
+}
+
+/* One that is armed costs two: one to make it readable, and one, at the next arm, to end that. */
+TEST(an_armed_descriptor_costs_two_calls)
+{
+    uint64_t rounds = rounds_to_run();
+    if (rounds == 0) {
+        if (!strace_works()) return;
+        long few = count_calls(test_name, 10), many = count_calls(test_name, 1010);
+        CHECK(few >= 0);
+        CHECK_EQ(many - few, 2 * 1000);
+        return;
+    }
+    cc_channel_options_t options = { 8, sizeof(uint64_t), CC_CHANNEL_SPSC, CC_SNOOZE_ADAPTIVE };
+    cc_channel_t *channel;
+    int fd;
+    REQUIRE(cc_channel_create(&channel, &options) == 0 && cc_channel_fd(channel, CC_SELECT_RECV, &fd) == 0);
+    /* So many sleeps in a row that arming needs no fence of all threads; else each arm would ask for one. */
+    channel->not_empty.waiters = CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_;
+    channel->not_empty.sleeps = UINT32_MAX;
+    for (uint64_t i = 0, m; i < rounds; i++) {
+        REQUIRE(cc_channel_arm(channel, CC_SELECT_RECV));
+        for (int k = 0; k < 3; k++) CHECK_EQ(cc_channel_send(channel, &i), 0);
+        for (int k = 0; k < 3; k++) CHECK_EQ(cc_channel_recv(channel, &m), 0);
+    }
+    cc_channel_destroy(channel);
+}
+
+TEST(a_select_with_something_ready_makes_no_call)
+{
+    uint64_t rounds = rounds_to_run();
+    if (rounds == 0) {
+        calls_do_not_grow(100000, 0);
+        return;
+    }
+    cc_channel_t *channels[2];
+    uint64_t m;
+    for (uint32_t kind = CC_CHANNEL_MPMC; kind <= CC_CHANNEL_SPSC; kind++) {
+        cc_channel_options_t options = { 8, sizeof(uint64_t), kind, CC_SNOOZE_ADAPTIVE };
+        REQUIRE(cc_channel_create(&channels[kind], &options) == 0);
+    }
+    cc_select_case_t cases[] = { CC_SELECT_CASE_RECV(channels[0], &m), CC_SELECT_CASE_RECV(channels[1], &m) };
+    for (size_t which; rounds > 0; rounds--) {
+        CHECK_EQ(cc_channel_send(channels[rounds % 2], &rounds), 0);
+        CHECK_EQ(cc_select(cases, 2, rounds % 3 == 0, &which), 0);
+    }
+    for (int i = 0; i < 2; i++) cc_channel_destroy(channels[i]);
 }
 
 /* Two threads that both are busy, each on a CPU of its own. If one loses its CPU the other may sleep: so a few calls,

@@ -165,7 +165,9 @@ static bool take_(const waiter_t *w, uint32_t seen)
     if (area_() > CC_LOCK_NO_AREA_) taken |= SHARED | SURE;
     if (w->has_slept) taken |= PARKED;
     if (w->is_owed) taken -= OWED;
-    return cc_cas_acquire(&w->lock->word, &seen, taken + HELD); /* [lock.word] pairs with the release */
+    if (!cc_cas_acquire(&w->lock->word, &seen, taken + HELD)) return false; /* [lock.word] pairs with the release */
+    if (!is_free_(seen)) CC_PROBE_(lock__handover, w->lock);
+    return true;
 }
 
 static uint32_t look_(const waiter_t *w)
@@ -346,7 +348,6 @@ void cc_lock_acquire_spin_slow_(cc_lock_t *lock)
 /* The word is given up already, and the next holder may have freed it: only its address is used. */
 void cc_lock_release_slow_(cc_lock_t *lock, uint32_t seen)
 {
-    if (seen & ALL_OWED) CC_PROBE_(lock__handover, lock);
     if (!(seen & PARKED)) return;
     CC_PROBE_(lock__wake, lock);
     cc_os_wake_(&lock->word, 1);

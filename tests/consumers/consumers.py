@@ -16,7 +16,8 @@ from checks import Failure, case, main, need, run, skip, tool  # noqa: E402
 
 STRICT = "-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef " \
          "-Wcast-qual -Werror"
-SOURCES = ["CMakeLists.txt", "LICENSE", "cmake", "concede.pc.in", "include", "man", "meson.build", "src", "tools"]
+SOURCES = ["CMakeLists.txt", "LICENSE", "cmake", "concede.pc.in", "include", "man", "meson.build", "meson_options.txt",
+           "src", "tools"]
 
 work = pathlib.Path(tempfile.mkdtemp(prefix="concede consumers "))  # with a space: every path here has one
 atexit.register(shutil.rmtree, work, True)

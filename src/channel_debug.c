@@ -48,9 +48,8 @@ void(cc_channel_debug_commit_)(cc_channel_t *channel)
 void(cc_channel_debug_consume_)(cc_channel_t *channel)
 {
     (cc_channel_debug_enter_)(channel, CC_DEBUG_RECEIVER_);
-    if (!cc_channel_is_spsc_(channel) || !cc_spsc_has_message_(channel, channel->layout))
-        die_(channel, "is consumed from by thread %u, but there is nothing that it can have peeked at",
-             cc_debug_thread_(), 0);
+    if (!cc_channel_is_spsc_(channel) || channel->spsc.peeked != (cc_index_)(channel->spsc.next + 1))
+        die_(channel, "is consumed from by thread %u, which has not peeked at a message", cc_debug_thread_(), 0);
     (void)(cc_channel_debug_leave_)(channel, CC_DEBUG_RECEIVER_, 0);
 }
 

@@ -100,6 +100,7 @@ typedef struct cc_spsc {
     CC_ALIGNED_(CC_CACHE_LINE) cc_index_ next; /* position of the next message to receive; the receiver alone uses it */
     cc_index_ head;                            /* `next`, as published: the slots before it are free */
     cc_index_ next_at_wait;                    /* `next` when the receiver last had to wait */
+    cc_index_ peeked;                          /* `next` at the last peek, and 1: for CC_DEBUG */
     uint32_t receiver;                         /* CC_DEBUG: the number of the thread that is receiving; 0: none */
 } cc_spsc_t;
 
@@ -483,6 +484,7 @@ CC_INLINE_ const void *cc_channel_peek(cc_channel_t *channel)
 {
     if (!cc_channel_is_spsc_(channel) || !cc_spsc_has_message_(channel, channel->layout)) return NULL;
     CC_TSAN_ACQUIRE_(channel);
+    channel->spsc.peeked = (cc_index_)(channel->spsc.next + 1);
     return cc_channel_slot_(channel, channel->spsc.next, channel->layout);
 }
 

@@ -192,6 +192,32 @@ static void consume_nothing(void)
     cc_channel_consume(channel);
 }
 
+static void consume_unseen(void)
+{
+    int message = 7;
+    create(CC_CHANNEL_SPSC, 8);
+    if (cc_channel_send(channel, &message) != 0) _exit(9);
+    cc_channel_consume(channel);
+}
+
+static void consume_twice(void)
+{
+    int messages[] = { 7, 8 };
+    create(CC_CHANNEL_SPSC, 8);
+    if (cc_channel_send_many(channel, messages, 2) != 2 || !cc_channel_peek(channel)) _exit(9);
+    cc_channel_consume(channel);
+    cc_channel_consume(channel);
+}
+
+static void consume_what_was_received(void)
+{
+    int messages[] = { 7, 8 }, got;
+    create(CC_CHANNEL_SPSC, 8);
+    if (cc_channel_send_many(channel, messages, 2) != 2 || !cc_channel_peek(channel)) _exit(9);
+    if (cc_channel_recv(channel, &got) != 0) _exit(9);
+    cc_channel_consume(channel);
+}
+
 static void destroy_while_one_receives(void)
 {
     create(CC_CHANNEL_SPSC, 8);
@@ -233,7 +259,10 @@ TEST(misuse_aborts_and_says_what_and_who)
         { commit_without_reserve, "is committed to by thread 1, which has reserved nothing" },
         { commit_twice, "is committed to by thread 1, which has reserved nothing" },
         { commit_to_many, "is committed to by thread 1, which has reserved nothing" },
-        { consume_nothing, "is consumed from by thread 1, but there is nothing" },
+        { consume_nothing, "is consumed from by thread 1, which has not peeked at a message" },
+        { consume_unseen, "is consumed from by thread 1, which has not peeked at a message" },
+        { consume_twice, "is consumed from by thread 1, which has not peeked at a message" },
+        { consume_what_was_received, "is consumed from by thread 1, which has not peeked at a message" },
         { destroy_while_one_receives, "is destroyed by thread 2 while thread 1 waits to receive" },
         { destroy_while_one_of_many_sends, "while thread 0 waits to send (0: an unknown one)" },
     };

@@ -261,7 +261,7 @@ static __attribute__((constructor)) void loaded_(void)
     cc_event_t first = CC_EVENT_INIT;
     start_();
     if (!keeping) {
-        (void)cc_event_listen(&first);
+        (void)!cc_event_listen(&first);
         cc_event_cancel(&first);
     }
     pthread_atfork(before_fork_, after_fork_, in_child_);

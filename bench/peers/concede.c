@@ -226,7 +226,7 @@ typedef struct parker_box {
     } while (0)
 #define AWAIT(b, n) \
     while (!BENCH_POSTED(cc_load_acquire(&(b)->number), n)) cc_parker_park(&(b)->parker)
-#define AWAIT_FOR(b, n, ns) ((void)(n), (void)cc_parker_park_timeout(&(b)->parker, ns))
+#define AWAIT_FOR(b, n, ns) ((void)(n), (void)!cc_parker_park_timeout(&(b)->parker, ns))
 #include "../loops/park.h"
 
 typedef struct event_box {
@@ -302,8 +302,8 @@ static void empty_channel_destroy(void *channel)
         }                                                                                                        \
         (void)message;                                                                                           \
     }
-TIMEOUT(lock_times_out, (void)cc_lock_acquire_timeout((cc_lock_t *)t->object, ns))
-TIMEOUT(channel_times_out, (void)cc_channel_recv_timeout((cc_channel_t *)t->object, &message, ns))
+TIMEOUT(lock_times_out, (void)!cc_lock_acquire_timeout((cc_lock_t *)t->object, ns))
+TIMEOUT(channel_times_out, (void)!cc_channel_recv_timeout((cc_channel_t *)t->object, &message, ns))
 
 static const bench_subject concede_lock_timeout = { BENCH_PARK,
                                                     BENCH_OURS | BENCH_CAN_SLEEP,
@@ -343,7 +343,7 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
 #define SEND_LOCAL(c)          cc_channel_t *to = *(c);
 #define RECEIVE_LOCAL(c)       cc_channel_t *from = *(c);
 #define SEND(c, m)             (void)TYPED(send)(to, m)
-#define RECEIVE(c, m)          (void)TYPED(recv)(from, &(m))
+#define RECEIVE(c, m)          (void)!TYPED(recv)(from, &(m))
 #define SEND_MANY(c, ms, n)    TYPED(send_many)(to, ms, n)
 #define RECEIVE_MANY(c, ms, n) TYPED(recv_many)(from, ms, n)
 #include "../loops/channel.h"
@@ -359,7 +359,7 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
 #define SEND_LOCAL(c)    cc_channel_t *to = *(c);
 #define RECEIVE_LOCAL(c) cc_channel_t *from = *(c);
 #define SEND(c, m)       (void)TYPED(send)(to, m)
-#define RECEIVE(c, m)    (void)TYPED(recv)(from, &(m))
+#define RECEIVE(c, m)    (void)!TYPED(recv)(from, &(m))
 #define STREAM_AS_BURST
 #include "../loops/channel.h"
 
@@ -373,7 +373,7 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
 #define SEND_LOCAL(c)          cc_channel_t *to = *(c);
 #define RECEIVE_LOCAL(c)       cc_channel_t *from = *(c);
 #define SEND(c, m)             (void)TYPED(send)(to, m)
-#define RECEIVE(c, m)          (void)TYPED(recv)(from, &(m))
+#define RECEIVE(c, m)          (void)!TYPED(recv)(from, &(m))
 #define SEND_MANY(c, ms, n)    TYPED(send_many)(to, ms, n)
 #define RECEIVE_MANY(c, ms, n) TYPED(recv_many)(from, ms, n)
 #include "../loops/channel.h"
@@ -389,7 +389,7 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
 #define SEND_LOCAL(c)    cc_channel_t *to = *(c);
 #define RECEIVE_LOCAL(c) cc_channel_t *from = *(c);
 #define SEND(c, m)       (void)TYPED(send)(to, m)
-#define RECEIVE(c, m)    (void)TYPED(recv)(from, &(m))
+#define RECEIVE(c, m)    (void)!TYPED(recv)(from, &(m))
 #include "../loops/channel.h"
 
 #define SUBJECT          concede_snooze_8
@@ -402,7 +402,7 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
 #define SEND_LOCAL(c)    cc_channel_t *to = *(c);
 #define RECEIVE_LOCAL(c) cc_channel_t *from = *(c);
 #define SEND(c, m)       (void)TYPED(send)(to, m)
-#define RECEIVE(c, m)    (void)TYPED(recv)(from, &(m))
+#define RECEIVE(c, m)    (void)!TYPED(recv)(from, &(m))
 #include "../loops/channel.h"
 
 #define SUBJECT          concede_snooze_64
@@ -415,7 +415,7 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
 #define SEND_LOCAL(c)    cc_channel_t *to = *(c);
 #define RECEIVE_LOCAL(c) cc_channel_t *from = *(c);
 #define SEND(c, m)       (void)TYPED(send)(to, m)
-#define RECEIVE(c, m)    (void)TYPED(recv)(from, &(m))
+#define RECEIVE(c, m)    (void)!TYPED(recv)(from, &(m))
 #include "../loops/channel.h"
 
 #define SUBJECT          concede_snooze_128
@@ -428,7 +428,7 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
 #define SEND_LOCAL(c)    cc_channel_t *to = *(c);
 #define RECEIVE_LOCAL(c) cc_channel_t *from = *(c);
 #define SEND(c, m)       (void)TYPED(send)(to, m)
-#define RECEIVE(c, m)    (void)TYPED(recv)(from, &(m))
+#define RECEIVE(c, m)    (void)!TYPED(recv)(from, &(m))
 #include "../loops/channel.h"
 
 static const bench_subject *const subjects[] = {

@@ -199,7 +199,7 @@ CC_TEMPLATE_ cc_index_ *cc_slot_stamp_(const unsigned char *slot, cc_slot_layout
 /* ---- The API ---------------------------------------------------------------------------------------------------- */
 
 /* Makes a channel. 0; EINVAL: a field of the options is out of range; ENOMEM. */
-CC_API int cc_channel_create(cc_channel_t **channel, const cc_channel_options_t *options);
+CC_MUST_USE_ CC_API int cc_channel_create(cc_channel_t **channel, const cc_channel_options_t *options);
 
 /* With CC_DEBUG defined, where the code that uses the channel is compiled, these abort with a message on misuse:
  * concede_debug(7). */
@@ -230,10 +230,11 @@ CC_INLINE_ void cc_channel_destroy(cc_channel_t *channel)
 }
 
 /* How many bytes a channel of these options takes. 0 or EINVAL. */
-CC_API int cc_channel_sizeof(const cc_channel_options_t *options, size_t *bytes);
+CC_MUST_USE_ CC_API int cc_channel_sizeof(const cc_channel_options_t *options, size_t *bytes);
 
 /* Makes a channel in memory of the caller's, aligned to CC_CACHE_LINE and of at least that many bytes. 0 or EINVAL. */
-CC_API int cc_channel_init(void *memory, size_t bytes, const cc_channel_options_t *options, cc_channel_t **channel);
+CC_MUST_USE_ CC_API int cc_channel_init(void *memory, size_t bytes, const cc_channel_options_t *options,
+                                        cc_channel_t **channel);
 
 CC_API CC_COLD_ void cc_channel_close_any_(cc_channel_t *channel);
 CC_API bool cc_channel_is_closed_any_(const cc_channel_t *channel);
@@ -364,56 +365,56 @@ CC_INLINE_ int cc_channel_send(cc_channel_t *channel, const void *message)
 }
 
 /* Sends if there is room now. 0; EAGAIN: full; EPIPE. Never blocks. */
-CC_INLINE_ int cc_channel_try_send(cc_channel_t *channel, const void *message)
+CC_MUST_USE_ CC_INLINE_ int cc_channel_try_send(cc_channel_t *channel, const void *message)
 {
     return cc_channel_send_(channel, message, channel->layout, false, 0);
 }
 
 /* Sends, waiting until the deadline. 0; ETIMEDOUT; EPIPE. */
-CC_INLINE_ int cc_channel_send_until(cc_channel_t *channel, const void *message, uint64_t deadline)
+CC_MUST_USE_ CC_INLINE_ int cc_channel_send_until(cc_channel_t *channel, const void *message, uint64_t deadline)
 {
     return cc_channel_send_(channel, message, channel->layout, true, deadline);
 }
 
 /* Sends, waiting for at most `ns` nanoseconds. 0; ETIMEDOUT; EPIPE. */
-CC_INLINE_ int cc_channel_send_timeout(cc_channel_t *channel, const void *message, uint64_t ns)
+CC_MUST_USE_ CC_INLINE_ int cc_channel_send_timeout(cc_channel_t *channel, const void *message, uint64_t ns)
 {
     return cc_channel_send_until(channel, message, cc_deadline_in(ns));
 }
 
 /* Receives: waits for a message as long as it takes. 0; EPIPE: closed and drained. May block. */
-CC_INLINE_ int cc_channel_recv(cc_channel_t *channel, void *message)
+CC_MUST_USE_ CC_INLINE_ int cc_channel_recv(cc_channel_t *channel, void *message)
 {
     return cc_channel_recv_(channel, message, channel->layout, true, CC_FOREVER);
 }
 
 /* Receives if there is a message now. 0; EAGAIN: empty; EPIPE. Never blocks. */
-CC_INLINE_ int cc_channel_try_recv(cc_channel_t *channel, void *message)
+CC_MUST_USE_ CC_INLINE_ int cc_channel_try_recv(cc_channel_t *channel, void *message)
 {
     return cc_channel_recv_(channel, message, channel->layout, false, 0);
 }
 
 /* Receives, waiting until the deadline. 0; ETIMEDOUT; EPIPE. */
-CC_INLINE_ int cc_channel_recv_until(cc_channel_t *channel, void *message, uint64_t deadline)
+CC_MUST_USE_ CC_INLINE_ int cc_channel_recv_until(cc_channel_t *channel, void *message, uint64_t deadline)
 {
     return cc_channel_recv_(channel, message, channel->layout, true, deadline);
 }
 
 /* Receives, waiting for at most `ns` nanoseconds. 0; ETIMEDOUT; EPIPE. */
-CC_INLINE_ int cc_channel_recv_timeout(cc_channel_t *channel, void *message, uint64_t ns)
+CC_MUST_USE_ CC_INLINE_ int cc_channel_recv_timeout(cc_channel_t *channel, void *message, uint64_t ns)
 {
     return cc_channel_recv_until(channel, message, cc_deadline_in(ns));
 }
 
 /* Sends as many of n messages, laid out one after the other, as there is room for now; returns how many, the first
  * ones. 0 when full or closed. Never blocks. */
-CC_INLINE_ size_t cc_channel_send_many(cc_channel_t *channel, const void *messages, size_t n)
+CC_MUST_USE_ CC_INLINE_ size_t cc_channel_send_many(cc_channel_t *channel, const void *messages, size_t n)
 {
     return cc_channel_send_many_(channel, messages, n, channel->layout);
 }
 
 /* Receives up to n messages that are there now; returns how many. 0 when empty, or closed and drained. Never blocks. */
-CC_INLINE_ size_t cc_channel_recv_many(cc_channel_t *channel, void *messages, size_t n)
+CC_MUST_USE_ CC_INLINE_ size_t cc_channel_recv_many(cc_channel_t *channel, void *messages, size_t n)
 {
     return cc_channel_recv_many_(channel, messages, n, channel->layout);
 }
@@ -427,42 +428,43 @@ CC_INLINE_ int cc_channel_send_all(cc_channel_t *channel, const void *messages, 
 }
 
 /* The same, waiting until the deadline. 0; ETIMEDOUT; EPIPE. */
-CC_INLINE_ int cc_channel_send_all_until(cc_channel_t *channel, const void *messages, size_t n, size_t *sent,
-                                         uint64_t deadline)
+CC_MUST_USE_ CC_INLINE_ int cc_channel_send_all_until(cc_channel_t *channel, const void *messages, size_t n,
+                                                      size_t *sent, uint64_t deadline)
 {
     return cc_channel_send_all_(channel, messages, n, sent, channel->layout, deadline);
 }
 
 /* The same, waiting for at most `ns` nanoseconds in all. 0; ETIMEDOUT; EPIPE. */
-CC_INLINE_ int cc_channel_send_all_timeout(cc_channel_t *channel, const void *messages, size_t n, size_t *sent,
-                                           uint64_t ns)
+CC_MUST_USE_ CC_INLINE_ int cc_channel_send_all_timeout(cc_channel_t *channel, const void *messages, size_t n,
+                                                        size_t *sent, uint64_t ns)
 {
     return cc_channel_send_all_until(channel, messages, n, sent, cc_deadline_in(ns));
 }
 
 /* Receives up to n messages: waits for the first one as long as it takes, and takes with it what else is there. 0;
  * EPIPE: closed and drained. `*got` says in either case how many. May block; with n 0 it does not. */
-CC_INLINE_ int cc_channel_recv_some(cc_channel_t *channel, void *messages, size_t n, size_t *got)
+CC_MUST_USE_ CC_INLINE_ int cc_channel_recv_some(cc_channel_t *channel, void *messages, size_t n, size_t *got)
 {
     return cc_channel_recv_some_(channel, messages, n, got, channel->layout, CC_FOREVER);
 }
 
 /* The same, waiting until the deadline. 0; ETIMEDOUT; EPIPE. */
-CC_INLINE_ int cc_channel_recv_some_until(cc_channel_t *channel, void *messages, size_t n, size_t *got,
-                                          uint64_t deadline)
+CC_MUST_USE_ CC_INLINE_ int cc_channel_recv_some_until(cc_channel_t *channel, void *messages, size_t n, size_t *got,
+                                                       uint64_t deadline)
 {
     return cc_channel_recv_some_(channel, messages, n, got, channel->layout, deadline);
 }
 
 /* The same, waiting for at most `ns` nanoseconds. 0; ETIMEDOUT; EPIPE. */
-CC_INLINE_ int cc_channel_recv_some_timeout(cc_channel_t *channel, void *messages, size_t n, size_t *got, uint64_t ns)
+CC_MUST_USE_ CC_INLINE_ int cc_channel_recv_some_timeout(cc_channel_t *channel, void *messages, size_t n, size_t *got,
+                                                         uint64_t ns)
 {
     return cc_channel_recv_some_until(channel, messages, n, got, cc_deadline_in(ns));
 }
 
 /* SPSC: where the next message goes, to be written in place; NULL when full, closed, or MPMC. Aligned for any type of
  * that size, up to 64. Never blocks. */
-CC_INLINE_ void *cc_channel_reserve(cc_channel_t *channel)
+CC_MUST_USE_ CC_INLINE_ void *cc_channel_reserve(cc_channel_t *channel)
 {
     void *slot = cc_channel_reserve_any_(channel);
     CC_TSAN_ACQUIRE_(&channel->spsc.head);
@@ -480,7 +482,7 @@ CC_INLINE_ void cc_channel_commit(cc_channel_t *channel)
 
 /* SPSC: the next message, to be read in place; NULL when empty or MPMC. Never blocks. NULL from a channel that is
  * closed is not the end: a message may still be on its way in. Only EPIPE from a receive is. */
-CC_INLINE_ const void *cc_channel_peek(cc_channel_t *channel)
+CC_MUST_USE_ CC_INLINE_ const void *cc_channel_peek(cc_channel_t *channel)
 {
     if (!cc_channel_is_spsc_(channel) || !cc_spsc_has_message_(channel, channel->layout)) return NULL;
     CC_TSAN_ACQUIRE_(channel);
@@ -501,7 +503,7 @@ CC_INLINE_ void cc_channel_consume(cc_channel_t *channel)
  * type may be a pointer. A channel whose messages have another size gives EINVAL. */
 #define CC_CHANNEL_TYPED(name, type)                                                                                 \
     CC_MAY_SHADOW_BEGIN_                                                                                             \
-    CC_INLINE_ int name##_create(cc_channel_t **channel, size_t capacity, uint32_t kind)                             \
+    CC_MUST_USE_ CC_INLINE_ int name##_create(cc_channel_t **channel, size_t capacity, uint32_t kind)                \
     {                                                                                                                \
         cc_channel_options_t options = { capacity, sizeof(type), kind, CC_SNOOZE_ADAPTIVE };                         \
         return cc_channel_create(channel, &options);                                                                 \
@@ -510,44 +512,44 @@ CC_INLINE_ void cc_channel_consume(cc_channel_t *channel)
     {                                                                                                                \
         return cc_channel_send_(channel, &value, cc_slot_layout_(sizeof(type)), true, CC_FOREVER);                   \
     }                                                                                                                \
-    CC_INLINE_ int name##_try_send(cc_channel_t *channel, type value)                                                \
+    CC_MUST_USE_ CC_INLINE_ int name##_try_send(cc_channel_t *channel, type value)                                   \
     {                                                                                                                \
         return cc_channel_send_(channel, &value, cc_slot_layout_(sizeof(type)), false, 0);                           \
     }                                                                                                                \
-    CC_INLINE_ int name##_send_until(cc_channel_t *channel, type value, uint64_t deadline)                           \
+    CC_MUST_USE_ CC_INLINE_ int name##_send_until(cc_channel_t *channel, type value, uint64_t deadline)              \
     {                                                                                                                \
         return cc_channel_send_(channel, &value, cc_slot_layout_(sizeof(type)), true, deadline);                     \
     }                                                                                                                \
-    CC_INLINE_ int name##_send_timeout(cc_channel_t *channel, type value, uint64_t ns)                               \
+    CC_MUST_USE_ CC_INLINE_ int name##_send_timeout(cc_channel_t *channel, type value, uint64_t ns)                  \
     {                                                                                                                \
         return name##_send_until(channel, value, cc_deadline_in(ns));                                                \
     }                                                                                                                \
-    CC_TEMPLATE_ int name##_recv(cc_channel_t *channel, type *value)                                                 \
+    CC_MUST_USE_ CC_TEMPLATE_ int name##_recv(cc_channel_t *channel, type *value)                                    \
     {                                                                                                                \
         return cc_channel_recv_(channel, value, cc_slot_layout_(sizeof(type)), true, CC_FOREVER);                    \
     }                                                                                                                \
-    CC_INLINE_ int name##_try_recv(cc_channel_t *channel, type *value)                                               \
+    CC_MUST_USE_ CC_INLINE_ int name##_try_recv(cc_channel_t *channel, type *value)                                  \
     {                                                                                                                \
         return cc_channel_recv_(channel, value, cc_slot_layout_(sizeof(type)), false, 0);                            \
     }                                                                                                                \
-    CC_INLINE_ int name##_recv_until(cc_channel_t *channel, type *value, uint64_t deadline)                          \
+    CC_MUST_USE_ CC_INLINE_ int name##_recv_until(cc_channel_t *channel, type *value, uint64_t deadline)             \
     {                                                                                                                \
         return cc_channel_recv_(channel, value, cc_slot_layout_(sizeof(type)), true, deadline);                      \
     }                                                                                                                \
-    CC_INLINE_ int name##_recv_timeout(cc_channel_t *channel, type *value, uint64_t ns)                              \
+    CC_MUST_USE_ CC_INLINE_ int name##_recv_timeout(cc_channel_t *channel, type *value, uint64_t ns)                 \
     {                                                                                                                \
         return name##_recv_until(channel, value, cc_deadline_in(ns));                                                \
     }                                                                                                                \
-    CC_INLINE_ size_t name##_send_many(cc_channel_t *channel, type const *values, size_t n)                          \
+    CC_MUST_USE_ CC_INLINE_ size_t name##_send_many(cc_channel_t *channel, type const *values, size_t n)             \
     {                                                                                                                \
         return cc_channel_send_many_(channel, values, n, cc_slot_layout_(sizeof(type)));                             \
     }                                                                                                                \
-    CC_INLINE_ size_t name##_recv_many(cc_channel_t *channel, type *values, size_t n)                                \
+    CC_MUST_USE_ CC_INLINE_ size_t name##_recv_many(cc_channel_t *channel, type *values, size_t n)                   \
     {                                                                                                                \
         return cc_channel_recv_many_(channel, values, n, cc_slot_layout_(sizeof(type)));                             \
     }                                                                                                                \
-    CC_INLINE_ int name##_send_all_until(cc_channel_t *channel, type const *values, size_t n, size_t *sent,          \
-                                         uint64_t deadline)                                                          \
+    CC_MUST_USE_ CC_INLINE_ int name##_send_all_until(cc_channel_t *channel, type const *values, size_t n,           \
+                                                      size_t *sent, uint64_t deadline)                               \
     {                                                                                                                \
         return cc_channel_send_all_(channel, values, n, sent, cc_slot_layout_(sizeof(type)), deadline);              \
     }                                                                                                                \
@@ -555,21 +557,22 @@ CC_INLINE_ void cc_channel_consume(cc_channel_t *channel)
     {                                                                                                                \
         return name##_send_all_until(channel, values, n, sent, CC_FOREVER);                                          \
     }                                                                                                                \
-    CC_INLINE_ int name##_send_all_timeout(cc_channel_t *channel, type const *values, size_t n, size_t *sent,        \
-                                           uint64_t ns)                                                              \
+    CC_MUST_USE_ CC_INLINE_ int name##_send_all_timeout(cc_channel_t *channel, type const *values, size_t n,         \
+                                                        size_t *sent, uint64_t ns)                                   \
     {                                                                                                                \
         return name##_send_all_until(channel, values, n, sent, cc_deadline_in(ns));                                  \
     }                                                                                                                \
-    CC_INLINE_ int name##_recv_some_until(cc_channel_t *channel, type *values, size_t n, size_t *got,                \
-                                          uint64_t deadline)                                                         \
+    CC_MUST_USE_ CC_INLINE_ int name##_recv_some_until(cc_channel_t *channel, type *values, size_t n, size_t *got,   \
+                                                       uint64_t deadline)                                            \
     {                                                                                                                \
         return cc_channel_recv_some_(channel, values, n, got, cc_slot_layout_(sizeof(type)), deadline);              \
     }                                                                                                                \
-    CC_INLINE_ int name##_recv_some(cc_channel_t *channel, type *values, size_t n, size_t *got)                      \
+    CC_MUST_USE_ CC_INLINE_ int name##_recv_some(cc_channel_t *channel, type *values, size_t n, size_t *got)         \
     {                                                                                                                \
         return name##_recv_some_until(channel, values, n, got, CC_FOREVER);                                          \
     }                                                                                                                \
-    CC_INLINE_ int name##_recv_some_timeout(cc_channel_t *channel, type *values, size_t n, size_t *got, uint64_t ns) \
+    CC_MUST_USE_ CC_INLINE_ int name##_recv_some_timeout(cc_channel_t *channel, type *values, size_t n, size_t *got, \
+                                                         uint64_t ns)                                                \
     {                                                                                                                \
         return name##_recv_some_until(channel, values, n, got, cc_deadline_in(ns));                                  \
     }                                                                                                                \

@@ -11,6 +11,10 @@
  *   CC_COMPILER_BARRIER_()   keeps the compiler, and only the compiler, from moving memory accesses across it
  *   CC_THREAD_SANITIZER_     defined if ThreadSanitizer watches, which sees no store that is made in assembler
  *   CC_API                   exported from the shared library
+ *   CC_MUST_USE_             before these: a result that a caller who ignores it is warned about
+ *   CC_IGNORE_(call)         ignores such a result: where gcc knows no [[nodiscard]], it minds a plain cast to void
+ *   CC_CAPABILITY_(name)     a class that clang's -Wthread-safety looks after, and what its functions do with it:
+ *                            CC_ACQUIRES_, CC_TRIES_TO_ACQUIRE_, CC_RELEASES_
  *   CC_WEAK_                 a reference that may lead nowhere: its address is NULL then
  *   CC_TSAN_                 1 in code for ThreadSanitizer, else 0; tsan.h. A build that compiles the library itself
  *                            for it, which then needs no annotations, defines it as 0 */
@@ -88,6 +92,27 @@
 #define CC_API
 #else
 #define CC_API __attribute__((visibility("default")))
+#endif
+
+#if defined(__cplusplus) && __cplusplus >= 201703L || defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202000L
+#define CC_MUST_USE_ [[nodiscard]]
+#elif defined(__GNUC__) || defined(__clang__)
+#define CC_MUST_USE_ __attribute__((warn_unused_result))
+#else
+#define CC_MUST_USE_
+#endif
+#define CC_IGNORE_(call) ((void)!(call))
+
+#if defined(__clang__) /* which would look for a capability in their bodies, too, and the C functions have none */
+#define CC_CAPABILITY_(name) __attribute__((capability(name)))
+#define CC_ACQUIRES_         __attribute__((acquire_capability(), no_thread_safety_analysis))
+#define CC_TRIES_TO_ACQUIRE_ __attribute__((try_acquire_capability(true), no_thread_safety_analysis))
+#define CC_RELEASES_         __attribute__((release_capability(), no_thread_safety_analysis))
+#else
+#define CC_CAPABILITY_(name)
+#define CC_ACQUIRES_
+#define CC_TRIES_TO_ACQUIRE_
+#define CC_RELEASES_
 #endif
 
 #if !defined(CC_TSAN_) && defined(CC_THREAD_SANITIZER_)

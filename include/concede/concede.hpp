@@ -89,8 +89,8 @@ bool until(const std::chrono::time_point<Clock, Duration> &time, Wait wait)
 
 } // namespace detail
 
-/* cc_lock_t as a standard mutex. */
-class mutex
+/* cc_lock_t as a standard mutex. clang's -Wthread-safety knows it. */
+class CC_CAPABILITY_("mutex") mutex
 {
   public:
     constexpr mutex() noexcept : lock_ CC_LOCK_INIT
@@ -99,26 +99,27 @@ class mutex
     mutex(const mutex &) = delete;
     mutex &operator=(const mutex &) = delete;
 
-    void lock() noexcept
+    void lock() noexcept CC_ACQUIRES_
     {
         cc_lock_acquire(&lock_);
     }
-    bool try_lock() noexcept
+    CC_MUST_USE_ bool try_lock() noexcept CC_TRIES_TO_ACQUIRE_
     {
         return cc_lock_try_acquire(&lock_);
     }
-    void unlock() noexcept
+    void unlock() noexcept CC_RELEASES_
     {
         cc_lock_release(&lock_);
     }
 
-    template <class Rep, class Period> bool try_lock_for(const std::chrono::duration<Rep, Period> &duration) noexcept
+    template <class Rep, class Period>
+    CC_MUST_USE_ bool try_lock_for(const std::chrono::duration<Rep, Period> &duration) noexcept CC_TRIES_TO_ACQUIRE_
     {
         return cc_lock_acquire_timeout(&lock_, detail::nanoseconds(duration));
     }
     /* On any clock; one that is set back meanwhile makes the wait longer. A past time still tries once. */
     template <class Clock, class Duration>
-    bool try_lock_until(const std::chrono::time_point<Clock, Duration> &time) noexcept
+    CC_MUST_USE_ bool try_lock_until(const std::chrono::time_point<Clock, Duration> &time) noexcept CC_TRIES_TO_ACQUIRE_
     {
         return detail::until(time, [&](uint64_t ns) { return cc_lock_acquire_timeout(&lock_, ns); });
     }
@@ -150,12 +151,12 @@ class event
         CC_EVENT_AWAIT(&event_, condition());
     }
     template <class Rep, class Period, class Condition>
-    bool await_for(const std::chrono::duration<Rep, Period> &duration, Condition condition)
+    CC_MUST_USE_ bool await_for(const std::chrono::duration<Rep, Period> &duration, Condition condition)
     {
         return CC_EVENT_AWAIT_UNTIL(&event_, condition(), cc_deadline_in(detail::nanoseconds(duration)));
     }
     template <class Clock, class Duration, class Condition>
-    bool await_until(const std::chrono::time_point<Clock, Duration> &time, Condition condition)
+    CC_MUST_USE_ bool await_until(const std::chrono::time_point<Clock, Duration> &time, Condition condition)
     {
         return detail::until(
             time, [&](uint64_t ns) { return CC_EVENT_AWAIT_UNTIL(&event_, condition(), cc_deadline_in(ns)); });
@@ -259,16 +260,17 @@ class parker
     {
         cc_parker_park(&parker_);
     }
-    bool try_park() noexcept
+    CC_MUST_USE_ bool try_park() noexcept
     {
         return cc_parker_try_park(&parker_);
     }
-    template <class Rep, class Period> bool park_for(const std::chrono::duration<Rep, Period> &duration) noexcept
+    template <class Rep, class Period>
+    CC_MUST_USE_ bool park_for(const std::chrono::duration<Rep, Period> &duration) noexcept
     {
         return cc_parker_park_timeout(&parker_, detail::nanoseconds(duration));
     }
     template <class Clock, class Duration>
-    bool park_until(const std::chrono::time_point<Clock, Duration> &time) noexcept
+    CC_MUST_USE_ bool park_until(const std::chrono::time_point<Clock, Duration> &time) noexcept
     {
         return detail::until(time, [&](uint64_t ns) { return cc_parker_park_timeout(&parker_, ns); });
     }
@@ -369,12 +371,12 @@ template <class T, bool = std::is_trivially_copyable<T>::value> class channel
     {
         return owned::typed_send(owned_.get(), message);
     }
-    int try_send(const T &message) noexcept
+    CC_MUST_USE_ int try_send(const T &message) noexcept
     {
         return owned::typed_try_send(owned_.get(), message);
     }
     template <class Rep, class Period>
-    int send_for(const T &message, const std::chrono::duration<Rep, Period> &duration) noexcept
+    CC_MUST_USE_ int send_for(const T &message, const std::chrono::duration<Rep, Period> &duration) noexcept
     {
         return owned::typed_send_timeout(owned_.get(), message, detail::nanoseconds(duration));
     }
@@ -382,7 +384,7 @@ template <class T, bool = std::is_trivially_copyable<T>::value> class channel
     {
         return send(T(std::forward<Arguments>(arguments)...));
     }
-    size_t send_many(const T *messages, size_t n) noexcept
+    CC_MUST_USE_ size_t send_many(const T *messages, size_t n) noexcept
     {
         return owned::typed_send_many(owned_.get(), messages, n);
     }
@@ -392,36 +394,37 @@ template <class T, bool = std::is_trivially_copyable<T>::value> class channel
         return owned::typed_send_all(owned_.get(), messages, n, &sent);
     }
     template <class Rep, class Period>
-    int send_all_for(const T *messages, size_t n, size_t &sent,
-                     const std::chrono::duration<Rep, Period> &duration) noexcept
+    CC_MUST_USE_ int send_all_for(const T *messages, size_t n, size_t &sent,
+                                  const std::chrono::duration<Rep, Period> &duration) noexcept
     {
         return owned::typed_send_all_timeout(owned_.get(), messages, n, &sent, detail::nanoseconds(duration));
     }
 
-    int recv(T &message) noexcept
+    CC_MUST_USE_ int recv(T &message) noexcept
     {
         return owned::typed_recv(owned_.get(), &message);
     }
-    int try_recv(T &message) noexcept
+    CC_MUST_USE_ int try_recv(T &message) noexcept
     {
         return owned::typed_try_recv(owned_.get(), &message);
     }
     template <class Rep, class Period>
-    int recv_for(T &message, const std::chrono::duration<Rep, Period> &duration) noexcept
+    CC_MUST_USE_ int recv_for(T &message, const std::chrono::duration<Rep, Period> &duration) noexcept
     {
         return owned::typed_recv_timeout(owned_.get(), &message, detail::nanoseconds(duration));
     }
-    size_t recv_many(T *messages, size_t n) noexcept
+    CC_MUST_USE_ size_t recv_many(T *messages, size_t n) noexcept
     {
         return owned::typed_recv_many(owned_.get(), messages, n);
     }
     /* Waits for one and takes up to n; `got` says in any case how many. */
-    int recv_some(T *messages, size_t n, size_t &got) noexcept
+    CC_MUST_USE_ int recv_some(T *messages, size_t n, size_t &got) noexcept
     {
         return owned::typed_recv_some(owned_.get(), messages, n, &got);
     }
     template <class Rep, class Period>
-    int recv_some_for(T *messages, size_t n, size_t &got, const std::chrono::duration<Rep, Period> &duration) noexcept
+    CC_MUST_USE_ int recv_some_for(T *messages, size_t n, size_t &got,
+                                   const std::chrono::duration<Rep, Period> &duration) noexcept
     {
         return owned::typed_recv_some_timeout(owned_.get(), messages, n, &got, detail::nanoseconds(duration));
     }
@@ -552,12 +555,12 @@ template <class T> class channel<T, false>
     {
         return send_until_(std::move(message), CC_FOREVER, false);
     }
-    int try_send(T &&message) noexcept
+    CC_MUST_USE_ int try_send(T &&message) noexcept
     {
         return send_until_(std::move(message), 0, true);
     }
     template <class Rep, class Period>
-    int send_for(T &&message, const std::chrono::duration<Rep, Period> &duration) noexcept
+    CC_MUST_USE_ int send_for(T &&message, const std::chrono::duration<Rep, Period> &duration) noexcept
     {
         return send_until_(std::move(message), cc_deadline_in(detail::nanoseconds(duration)), false);
     }
@@ -565,12 +568,12 @@ template <class T> class channel<T, false>
     {
         return send(T(message));
     }
-    int try_send(const T &message)
+    CC_MUST_USE_ int try_send(const T &message)
     {
         return try_send(T(message));
     }
     template <class Rep, class Period>
-    int send_for(const T &message, const std::chrono::duration<Rep, Period> &duration)
+    CC_MUST_USE_ int send_for(const T &message, const std::chrono::duration<Rep, Period> &duration)
     {
         return send_for(T(message), duration);
     }
@@ -584,25 +587,25 @@ template <class T> class channel<T, false>
         return hand_over_(taken, nullptr, CC_FOREVER, false);
     }
 
-    int recv(T &message) noexcept
+    CC_MUST_USE_ int recv(T &message) noexcept
     {
         taken_place taken = { this, 0, false };
         return received_(taken, numbers::typed_recv(full_.get(), &taken.place), message);
     }
-    int try_recv(T &message) noexcept
+    CC_MUST_USE_ int try_recv(T &message) noexcept
     {
         taken_place taken = { this, 0, false };
         return received_(taken, numbers::typed_try_recv(full_.get(), &taken.place), message);
     }
     template <class Rep, class Period>
-    int recv_for(T &message, const std::chrono::duration<Rep, Period> &duration) noexcept
+    CC_MUST_USE_ int recv_for(T &message, const std::chrono::duration<Rep, Period> &duration) noexcept
     {
         taken_place taken = { this, 0, false };
         const uint64_t ns = detail::nanoseconds(duration);
         return received_(taken, numbers::typed_recv_timeout(full_.get(), &taken.place, ns), message);
     }
     /* Calls `use` with the message in its place, and destroys it after that: for types without a default. */
-    template <class Use> int recv_with(Use use)
+    template <class Use> CC_MUST_USE_ int recv_with(Use use)
     {
         taken_place taken = { this, 0, false };
         const int result = numbers::typed_recv(full_.get(), &taken.place);

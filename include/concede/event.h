@@ -103,7 +103,7 @@ CC_API bool cc_event_wait_slow_(cc_event_t *event, uint32_t key, uint64_t deadli
 
 /* Announces that this thread is about to wait; the key goes to wait. Does not block. What was written before a notify
  * that found nobody to wake is seen after it. */
-CC_API uint32_t cc_event_listen(cc_event_t *event);
+CC_MUST_USE_ CC_API uint32_t cc_event_listen(cc_event_t *event);
 
 /* Ends a listen without waiting: the condition already held. Does not block. */
 CC_API void cc_event_cancel(cc_event_t *event);
@@ -111,7 +111,7 @@ CC_API void cc_event_cancel(cc_event_t *event);
 /* Ends a listen: sleeps until somebody notified after it, or the deadline passes. May return early for no reason.
  * Returns false only if the deadline has passed and nobody notified; look at the condition once more in either case.
  * Acquires what the notifier wrote. No cancellation point. */
-CC_INLINE_ bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline)
+CC_MUST_USE_ CC_INLINE_ bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t deadline)
 {
     bool in_time = cc_event_wait_slow_(event, key, deadline);
     CC_TSAN_ACQUIRE_(event);
@@ -121,11 +121,11 @@ CC_INLINE_ bool cc_event_wait_until(cc_event_t *event, uint32_t key, uint64_t de
 /* The same, without a deadline. */
 CC_INLINE_ void cc_event_wait(cc_event_t *event, uint32_t key)
 {
-    cc_event_wait_until(event, key, CC_FOREVER);
+    CC_IGNORE_(cc_event_wait_until(event, key, CC_FOREVER));
 }
 
 /* The same, for at most `ns` nanoseconds. */
-CC_INLINE_ bool cc_event_wait_timeout(cc_event_t *event, uint32_t key, uint64_t ns)
+CC_MUST_USE_ CC_INLINE_ bool cc_event_wait_timeout(cc_event_t *event, uint32_t key, uint64_t ns)
 {
     return cc_event_wait_until(event, key, cc_deadline_in(ns));
 }

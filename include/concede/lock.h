@@ -102,14 +102,14 @@ CC_INLINE_ bool cc_lock_take_(cc_lock_t *lock)
 }
 
 /* Takes the lock if it is free; returns whether it did. Never blocks. */
-CC_INLINE_ bool cc_lock_try_acquire(cc_lock_t *lock)
+CC_MUST_USE_ CC_INLINE_ bool cc_lock_try_acquire(cc_lock_t *lock)
 {
     bool taken = CC_TSAN_LOCK_(lock, true, cc_lock_take_(lock) || cc_lock_try_acquire_slow_(lock));
     return cc_lock_debug_acquired_(lock, taken);
 }
 
 /* Takes the lock, waiting until the deadline; returns whether it did. A past deadline still tries once. May block. */
-CC_INLINE_ bool cc_lock_acquire_until(cc_lock_t *lock, uint64_t deadline)
+CC_MUST_USE_ CC_INLINE_ bool cc_lock_acquire_until(cc_lock_t *lock, uint64_t deadline)
 {
     cc_lock_debug_acquire_(lock);
     bool taken =
@@ -120,11 +120,11 @@ CC_INLINE_ bool cc_lock_acquire_until(cc_lock_t *lock, uint64_t deadline)
 /* Takes the lock, waiting as long as it takes. May block. */
 CC_INLINE_ void cc_lock_acquire(cc_lock_t *lock)
 {
-    cc_lock_acquire_until(lock, CC_FOREVER);
+    CC_IGNORE_(cc_lock_acquire_until(lock, CC_FOREVER));
 }
 
 /* The same, for at most `ns` nanoseconds. */
-CC_INLINE_ bool cc_lock_acquire_timeout(cc_lock_t *lock, uint64_t ns)
+CC_MUST_USE_ CC_INLINE_ bool cc_lock_acquire_timeout(cc_lock_t *lock, uint64_t ns)
 {
     cc_lock_debug_acquire_(lock);
     bool taken = CC_TSAN_LOCK_(lock, true, cc_lock_take_(lock) || cc_lock_acquire_slow_(lock, cc_deadline_in(ns)));
@@ -175,7 +175,7 @@ CC_INLINE_ void cc_lock_release(cc_lock_t *lock)
  * Whoever makes the condition hold does so under the lock, and notifies under the lock or after it. That is after this
  * thread gave the lock up, and it listened before that: so the notify finds it. A change before that was seen by the
  * look at the condition, which was under the lock, too. */
-CC_INLINE_ bool cc_lock_wait_until(cc_lock_t *lock, cc_event_t *event, uint64_t deadline)
+CC_MUST_USE_ CC_INLINE_ bool cc_lock_wait_until(cc_lock_t *lock, cc_event_t *event, uint64_t deadline)
 {
     uint32_t key = cc_event_listen(event);
     cc_lock_release(lock); /* [lock.wait] the announcement before, the lock after */
@@ -187,11 +187,11 @@ CC_INLINE_ bool cc_lock_wait_until(cc_lock_t *lock, cc_event_t *event, uint64_t 
 /* The same, without a deadline. */
 CC_INLINE_ void cc_lock_wait(cc_lock_t *lock, cc_event_t *event)
 {
-    cc_lock_wait_until(lock, event, CC_FOREVER);
+    CC_IGNORE_(cc_lock_wait_until(lock, event, CC_FOREVER));
 }
 
 /* The same, for at most `ns` nanoseconds. */
-CC_INLINE_ bool cc_lock_wait_timeout(cc_lock_t *lock, cc_event_t *event, uint64_t ns)
+CC_MUST_USE_ CC_INLINE_ bool cc_lock_wait_timeout(cc_lock_t *lock, cc_event_t *event, uint64_t ns)
 {
     return cc_lock_wait_until(lock, event, cc_deadline_in(ns));
 }

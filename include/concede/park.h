@@ -55,7 +55,7 @@ CC_API CC_COLD_ void cc_parker_unpark_slow_(cc_parker_t *parker);
 
 /* Takes the token if there is one; returns whether it did. The owner only; never blocks; acquires what every giver of
  * the token released. */
-CC_INLINE_ bool cc_parker_try_park(cc_parker_t *parker)
+CC_MUST_USE_ CC_INLINE_ bool cc_parker_try_park(cc_parker_t *parker)
 {
     uint32_t token = CC_PARKER_TOKEN_;
     return cc_cas_acquire(&parker->state, &token, CC_PARKER_EMPTY_); /* [park.token] pairs with unpark's swap */
@@ -63,7 +63,7 @@ CC_INLINE_ bool cc_parker_try_park(cc_parker_t *parker)
 
 /* Takes the token if there is one, else sleeps until there is or the deadline passes. Returns whether it took it; a
  * past deadline still looks once. The owner only; may block; acquires what every giver of the token released. */
-CC_INLINE_ bool cc_parker_park_until(cc_parker_t *parker, uint64_t deadline)
+CC_MUST_USE_ CC_INLINE_ bool cc_parker_park_until(cc_parker_t *parker, uint64_t deadline)
 {
     if (CC_LIKELY_(cc_parker_try_park(parker))) return true;
     bool token = cc_parker_park_slow_(parker, deadline);
@@ -74,11 +74,11 @@ CC_INLINE_ bool cc_parker_park_until(cc_parker_t *parker, uint64_t deadline)
 /* The same, without a deadline: returns only with the token. */
 CC_INLINE_ void cc_parker_park(cc_parker_t *parker)
 {
-    cc_parker_park_until(parker, CC_FOREVER);
+    CC_IGNORE_(cc_parker_park_until(parker, CC_FOREVER));
 }
 
 /* The same, for at most `ns` nanoseconds. */
-CC_INLINE_ bool cc_parker_park_timeout(cc_parker_t *parker, uint64_t ns)
+CC_MUST_USE_ CC_INLINE_ bool cc_parker_park_timeout(cc_parker_t *parker, uint64_t ns)
 {
     return cc_parker_park_until(parker, cc_deadline_in(ns));
 }

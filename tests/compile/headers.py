@@ -66,6 +66,91 @@ def a_global_may_have_any_name_that_we_use_inside(what):
     compile_text(compiler, language, standard, taken + text, "-fno-builtin")
 
 
+# A program that ignores results: one line for each call.
+IGNORES = """
+void ignore(cc_lock_t *lock, cc_event_t *event, cc_parker_t *parker, cc_channel_t *channel, cc_channel_options_t *o)
+{
+    uint64_t m = 0; size_t n = 0;
+    %s
+}
+"""
+# What a call is made of, by the types of its parameters.
+ARGUMENTS = {"cc_lock_t *": "lock", "cc_event_t *": "event", "cc_parker_t *": "parker", "cc_channel_t *": "channel",
+             "const cc_channel_options_t *": "o", "cc_channel_t **": "&channel", "size_t *": "&n", "void *": "&m",
+             "const void *": "&m", "uint64_t ": "0", "uint32_t ": "0", "size_t ": "0"}
+
+
+def marked():
+    """name: the call, for each function of the headers whose result must not be ignored."""
+    found = {}
+    for header in C_HEADERS:
+        text = re.sub(r"/\*.*?\*/", "", (INCLUDE / "concede" / header).read_text(), flags=re.S)
+        for name, parameters in re.findall(r"^CC_MUST_USE_ CC_(?:API|INLINE_)\s[^;{(=]*?\b(cc_\w+)\(([^)]*)\)", text,
+                                           flags=re.M):
+            types = [re.sub(r"\w+$", "", " ".join(p.split())) for p in parameters.split(",")]
+            if set(types) <= set(ARGUMENTS):  # the others are of headers that have a test of their own
+                found[name] = "%s(%s);" % (name, ", ".join(ARGUMENTS[t] for t in types))
+    return found
+
+
+@case(each=["%s by %s" % (s, c) for c, _, s in LANGUAGES])
+def results_that_matter_are_not_ignored_in_silence(what):
+    standard, compiler = what.split(" by ")
+    calls = marked()
+    need(len(calls) > 25, sorted(calls))
+    text = "#include <concede/concede.h>\n" + IGNORES % "\n    ".join(calls.values())
+    out = run(tool(compiler), "-x", "c++" if "++" in standard else "c", "-std=" + standard, "-I", INCLUDE, "-c",
+              "-o", os.devnull, "-", stdin=text)
+    warned = {int(line) for line in re.findall(r"<stdin>:(\d+):\d+: warning: ignoring return value", out)}
+    silent = [line for i, line in enumerate(text.split("\n"), 1) if line.strip() in calls.values() and i not in warned]
+    need(not silent, "%s\n%s" % (silent, out[-2000:]))
+
+
+@case
+def whatever_tries_or_has_a_deadline_is_among_them():
+    text = "".join("#include <concede/%s.h>\n" % h for h in ("channel", "lock", "park"))
+    names = run(tool("gcc"), "-std=c11", "-I", INCLUDE, "-x", "c", "-fsyntax-only", "-aux-info", "/dev/stdout", "-",
+                stdin=text).split()
+    one_of_them = re.compile(r"cc_(lock|event|parker|channel)_(try_\w+|\w+_until|\w+_timeout|create)(?<!_)$")
+    wanted = {n for n in names if one_of_them.match(n)}
+    need(len(wanted) > 15 and wanted <= set(marked()), sorted(wanted - set(marked())))
+
+
+@case(each=["%s by %s" % (s, c) for c, _, s in LANGUAGES])
+def results_that_one_may_ignore_can_be_ignored(what):
+    standard, compiler = what.split(" by ")
+    text = "#include <concede/concede.h>\nvoid ignore(cc_lock_t *, cc_event_t *, cc_channel_t *, bool (*)(void *));\n" \
+           "void ignore(cc_lock_t *lock, cc_event_t *event, cc_channel_t *channel, bool (*condition)(void *))\n" \
+           "{ cc_lock_acquire(lock); cc_lock_wait(lock, event); cc_channel_close(channel);\n" \
+           "cc_channel_send(channel, lock); " \
+           "cc_event_await(event, condition, lock, CC_FOREVER); CC_EVENT_AWAIT(event, condition(lock)); }\n"
+    compile_text(compiler, "c++" if "++" in standard else "c", standard, text)
+
+
+THREAD_SAFETY = """#include <concede/concede.hpp>
+#include <mutex>
+concede::mutex mutex;
+int guarded __attribute__((guarded_by(mutex)));
+void right() { mutex.lock(); ++guarded; mutex.unlock(); }
+bool tries() { if (!mutex.try_lock()) return false; ++guarded; mutex.unlock(); return true; }
+void scoped() { const std::lock_guard<concede::mutex> held(mutex); }
+%s
+"""
+MISTAKES = {"none": ("", None), "not locked": ("void wrong() { ++guarded; }", "requires holding mutex"),
+            "not unlocked": ("void wrong() { mutex.lock(); }", "still held"),
+            "not held": ("void wrong() { mutex.unlock(); }", "was not held"),
+            "not tried": ("void wrong() { if (!mutex.try_lock()) ++guarded; else mutex.unlock(); }",
+                          "requires holding")}
+
+
+@case(each=MISTAKES)
+def clang_follows_the_mutex(mistake):
+    text, says = MISTAKES[mistake]
+    out = run(tool("clang++"), "-x", "c++", "-std=c++17", *WARNINGS, "-Wthread-safety", "-I", INCLUDE, "-fsyntax-only",
+              "-", stdin=THREAD_SAFETY % text, fails=says is not None)
+    need(not says or says in out and "-Wthread-safety" in out, out)
+
+
 @case(each=C_HEADERS)
 def includes_only_three_standard_headers_and_ours(header):
     for line in (INCLUDE / "concede" / header).read_text().splitlines():

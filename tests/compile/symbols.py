@@ -15,7 +15,8 @@ def declared():
     public, linked = set(), set()
     for header in (SOURCE / "include/concede").glob("*.h"):
         text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
-        for kind, name in re.findall(r"^CC_(API|INLINE_)\b[^;{(=]*?\b(cc_\w+)\s*[({;]", text, flags=re.M):
+        pattern = r"^(?:CC_MUST_USE_ )?CC_(API|INLINE_)\b[^;{(=]*?\b(cc_\w+)\s*[({;]"
+        for kind, name in re.findall(pattern, text, flags=re.M):
             if not name.endswith("_"):
                 public.add(name)
             if kind == "API" or not name.endswith("_"):

@@ -84,9 +84,9 @@ def declared():
     for path in HEADERS:
         header, text = "concede/" + path.name, path.read_text()
         code = re.sub(r"^[ \t]*#(?:.*\\\n)*.*\n", "", without_comments(text), flags=re.M)
-        for returns, name, arguments in re.findall(
-                r"^(?:CC_API|CC_INLINE_)\s+(?:CC_\w+_\s+)*([\w\s*]*?[\s*])(cc_\w+)\(((?:[^()]|\([^()]*\))*)\)",
-                code, flags=re.M):
+        marks, parameters = r"^(?:CC_MUST_USE_ )?(?:CC_API|CC_INLINE_)\s+(?:CC_\w+_\s+)*", r"((?:[^()]|\([^()]*\))*)"
+        for returns, name, arguments in re.findall(marks + r"([\w\s*]*?[\s*])(cc_\w+)\(" + parameters + r"\)",
+                                                   code, flags=re.M):
             if public(name):
                 found[name] = (header, one_space(returns), [one_space(a) for a in arguments.split(",")])
         for name, arguments in re.findall(r"^#define (cc_\w+|CC_\w+)\(([^)]*)\)", text, flags=re.M):

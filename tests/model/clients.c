@@ -389,7 +389,7 @@ static void event_timed_taker(void)
 /* A listener that always cancels, beside one that sleeps. */
 static void event_canceller(void)
 {
-    cc_event_listen(&event);
+    (void)!cc_event_listen(&event);
     if (take_item()) event_giver();
     cc_event_cancel(&event);
 }
@@ -397,7 +397,7 @@ static void event_canceller(void)
 /* Waits for something else, so that it may be the one who finds membarrier lost. */
 static void event_bystander(void)
 {
-    cc_event_listen(&other_event);
+    (void)!cc_event_listen(&other_event);
     cc_event_cancel(&other_event);
 }
 

@@ -27,7 +27,7 @@ static void event_once_taker_until(uint64_t deadline)
     if (taken) {
         cc_event_cancel(&event);
     } else {
-        cc_event_wait_until(&event, key, deadline);
+        (void)!cc_event_wait_until(&event, key, deadline);
         taken = take_item();
     }
     if (taken) event_giver();
@@ -46,7 +46,7 @@ static void event_once_timed_taker(void)
 /* Does not even wait: it listens, looks, and gives up. */
 static void event_once_canceller(void)
 {
-    cc_event_listen(&event);
+    (void)!cc_event_listen(&event);
     bool taken = take_item();
     cc_event_cancel(&event);
     if (taken) event_giver();

@@ -54,7 +54,7 @@ static void parker_world_owner(void)
             if (model_choose(2))
                 cc_parker_park(&parkers[0]);
             else
-                (void)cc_parker_park_timeout(&parkers[0], 1000);
+                (void)!cc_parker_park_timeout(&parkers[0], 1000);
         }
         model_read(&world.data[t], sizeof world.data[t]);
         model_check(world.data[t] == 1);

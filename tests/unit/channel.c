@@ -694,7 +694,7 @@ static void burst_of_two(void)
 TEST(a_woken_receiver_passes_the_wake_up_on_if_there_is_more)
 {
     set_up_counting(4, CC_CHANNEL_MPMC, CC_SNOOZE_NONE);
-    cc_event_listen(&ch->not_empty); /* a second receiver sleeps, too */
+    (void)!cc_event_listen(&ch->not_empty); /* a second receiver sleeps, too */
     fake.asleep = burst_of_two;
     FAKE_SCRIPT({ 0, 0 });
     CHECK_EQ(recv_counting(CC_FOREVER), 0);
@@ -728,8 +728,8 @@ TEST(who_sleeps_until_the_last_message_of_a_closed_channel_is_taken_is_told_one_
         uint64_t message;
         CHECK_EQ(take_positions_(ch, CC_SENDING_, 1, &half_sent), 1);
         cc_channel_close(ch);
-        cc_event_listen(&ch->not_empty); /* the one who gets it */
-        cc_event_listen(&ch->not_empty); /* and one who sleeps as we do */
+        (void)!cc_event_listen(&ch->not_empty); /* the one who gets it */
+        (void)!cc_event_listen(&ch->not_empty); /* and one who sleeps as we do */
         fake.asleep = last_message_is_stamped_and_taken;
         CHECK_EQ(cc_channel_recv(ch, &message), EPIPE);
         CHECK_EQ(fake.waits, 1);
@@ -867,7 +867,7 @@ TEST(who_took_some_passes_the_wake_up_on_only_if_there_is_more)
     for (size_t n = 1; n <= 2; n++) {
         size_t got;
         set_up_counting(4, CC_CHANNEL_MPMC, CC_SNOOZE_NONE);
-        cc_event_listen(&ch->not_empty); /* a second receiver sleeps, too */
+        (void)!cc_event_listen(&ch->not_empty); /* a second receiver sleeps, too */
         fake.asleep = burst_of_two;
         FAKE_SCRIPT({ 0, 0 });
         CHECK_EQ(recv_some_counting(n, &got, CC_FOREVER), 0);

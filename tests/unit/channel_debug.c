@@ -73,7 +73,7 @@ static void nothing_wrong(void)
 static void *receives_for_ever(void *unused)
 {
     int got;
-    (void)cc_channel_recv(channel, &got);
+    (void)!cc_channel_recv(channel, &got);
     return unused;
 }
 
@@ -182,7 +182,7 @@ static void commit_twice(void)
 static void commit_to_many(void)
 {
     create(CC_CHANNEL_MPMC, 8);
-    (void)cc_channel_reserve(channel);
+    (void)!cc_channel_reserve(channel);
     cc_channel_commit(channel);
 }
 

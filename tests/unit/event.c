@@ -55,7 +55,7 @@ TEST(notify_with_nobody_listening_makes_no_call)
         cc_fence_mode_ = modes[i];
         notify_one();
         notify_all();
-        cc_event_listen(&event);
+        (void)!cc_event_listen(&event);
         cc_event_cancel(&event);
         fake_forget();
         notify_one();
@@ -124,7 +124,7 @@ TEST(listen_after_notify_has_the_new_key)
 TEST(each_notify_one_claims_one_more)
 {
     set_up();
-    for (int i = 0; i < 3; i++) cc_event_listen(&event);
+    for (int i = 0; i < 3; i++) (void)!cc_event_listen(&event);
     for (uint32_t i = 1; i <= 3; i++) {
         notify_one();
         CHECK_EQ(fake.wakes, i);
@@ -142,7 +142,7 @@ TEST(each_notify_one_claims_one_more)
 TEST(notify_all_claims_everybody_and_only_once)
 {
     set_up();
-    for (int i = 0; i < 5; i++) cc_event_listen(&event);
+    for (int i = 0; i < 5; i++) (void)!cc_event_listen(&event);
     notify_one();
     notify_all();
     CHECK_EQ(fake.wakes, 2);
@@ -151,7 +151,7 @@ TEST(notify_all_claims_everybody_and_only_once)
     CHECK_EQ(claims(), 5);
     notify_all();
     CHECK_EQ(fake.wakes, 2);
-    cc_event_listen(&event); /* one more comes after that */
+    (void)!cc_event_listen(&event); /* one more comes after that */
     notify_all();
     CHECK_EQ(fake.wakes, 3);
     for (int i = 0; i < 6; i++) cc_event_cancel(&event);
@@ -161,8 +161,8 @@ TEST(notify_all_claims_everybody_and_only_once)
 TEST(cancel_takes_up_a_claim_first)
 {
     set_up();
-    cc_event_listen(&event);
-    cc_event_listen(&event);
+    (void)!cc_event_listen(&event);
+    (void)!cc_event_listen(&event);
     notify_one();
     cc_event_cancel(&event);
     CHECK_EQ(claims(), 0);
@@ -305,7 +305,7 @@ TEST(a_full_word_makes_listeners_yield_until_there_is_room)
         set_up();
         event.waiters = (8191 - claimed[i]) + claimed[i] * CC_EVENT_CLAIM_;
         fake.on_yield = one_leaves_at_the_second_yield;
-        cc_event_listen(&event);
+        (void)!cc_event_listen(&event);
         CHECK_EQ(fake.yields, 2);
         CHECK_EQ(listening() + claims(), 8191);
         notify_all();
@@ -320,7 +320,7 @@ TEST(membarrier_is_registered_once)
 {
     set_up();
     for (unsigned i = 1; i <= 3; i++) {
-        cc_event_listen(&event);
+        (void)!cc_event_listen(&event);
         cc_event_cancel(&event);
         CHECK_EQ(fake.membarriers, i);
     }
@@ -333,7 +333,7 @@ TEST(membarrier_refused_at_registration_is_never_called)
     set_up();
     fake.registers = false;
     for (int i = 0; i < 3; i++) {
-        cc_event_listen(&event);
+        (void)!cc_event_listen(&event);
         cc_event_cancel(&event);
     }
     CHECK_EQ(fake.registrations, 1);
@@ -347,7 +347,7 @@ TEST(membarrier_taken_away_later_falls_back_after_a_grace_period)
     fake.membarriers_granted = 2;
     for (int i = 0; i < 5; i++) {
         uint64_t before = fake.now_ns;
-        cc_event_listen(&event);
+        (void)!cc_event_listen(&event);
         cc_event_cancel(&event);
         CHECK_EQ(cc_fence_mode_, i < 2 ? CC_FENCE_ASYMMETRIC_ : CC_FENCE_SYMMETRIC_);
         CHECK(i == 2 ? fake.now_ns >= before + 1000000 : fake.now_ns == before);
@@ -359,11 +359,11 @@ TEST(membarrier_taken_away_later_falls_back_after_a_grace_period)
 TEST(the_grace_period_outlasts_interruptions)
 {
     set_up();
-    cc_event_cancel((cc_event_listen(&event), &event));
+    cc_event_cancel(((void)!cc_event_listen(&event), &event));
     fake.membarriers_granted = 0;
     FAKE_SCRIPT({ EINTR, 10 }, { 0, 0 }, { ETIMEDOUT, 5 });
     uint64_t before = fake.now_ns;
-    cc_event_cancel((cc_event_listen(&event), &event));
+    cc_event_cancel(((void)!cc_event_listen(&event), &event));
     CHECK(fake.now_ns >= before + 1000000);
     CHECK_EQ(event.waiters, 0);
 }
@@ -438,7 +438,7 @@ TEST(many_notifiers_that_find_nobody_go_back_to_the_light_fence)
         notify[i]();
         CHECK_EQ(fake.wakes + fake.waits + fake.membarriers, 0);
         CHECK_EQ(event.waiters, 0);
-        cc_event_listen(&event);
+        (void)!cc_event_listen(&event);
         CHECK_EQ(fake.membarriers, 1);
         cc_event_cancel(&event);
         for (int sleeps = 0; sleeps < 3; sleeps++) sleep_once(); /* and it counts from the start */

@@ -154,7 +154,7 @@ TEST(a_wake_up_that_the_system_reports_as_something_else_counts)
         uint32_t key = cc_event_listen(&event);
         fake_forget();
         fake.asleep = wake_astray;
-        (void)cc_event_wait_until(&event, key, deadline + 1000000);
+        (void)!cc_event_wait_until(&event, key, deadline + 1000000);
         CHECK_EQ(fake.waits, 1);    /* it may have used up the wake-up, so it leaves ... */
         CHECK_EQ(event.waiters, 1); /* ... and the one that sleeps still is there for the next notify */
         cc_event_wait(&event, sleeper);

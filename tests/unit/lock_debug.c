@@ -120,7 +120,7 @@ static void acquire_twice_by_spinning(void)
 static void acquire_twice_with_a_timeout(void)
 {
     cc_lock_acquire(&lock);
-    (void)cc_lock_acquire_timeout(&lock, 1000);
+    (void)!cc_lock_acquire_timeout(&lock, 1000);
 }
 
 static void release_what_is_free(void)

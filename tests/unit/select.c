@@ -373,7 +373,7 @@ static void put_two(void)
 TEST(woken_by_one_and_taking_from_another_passes_it_on)
 {
     set_up(CC_CHANNEL_MPMC, 1, CC_SNOOZE_NONE, 1);
-    cc_event_listen(&ch[1]->not_empty);
+    (void)!cc_event_listen(&ch[1]->not_empty);
     fake.asleep = put_two;
     CHECK_EQ(cc_select(cases, CHANNELS, CC_SELECT_IN_ORDER, &which), 0);
     CHECK_EQ(which, 0);
@@ -394,7 +394,7 @@ TEST(the_wake_up_of_the_one_that_it_left_is_given_to_another)
 {
     set_up(CC_CHANNEL_MPMC, 1, CC_SNOOZE_NONE, 1);
     fake.asleep = put_second_first;
-    cc_event_listen(&ch[1]->not_empty); /* before it: the select is the first in the list all the same */
+    (void)!cc_event_listen(&ch[1]->not_empty); /* before it: the select is the first in the list all the same */
     CHECK_EQ(cc_select(cases, CHANNELS, CC_SELECT_IN_ORDER, &which), 0);
     CHECK_EQ(which, 0);
     CHECK(fake.woken == &ch[1]->not_empty.epoch);

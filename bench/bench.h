@@ -217,6 +217,7 @@ enum {                         /* flags of a subject */
        BENCH_ONE_TO_ONE = 8,   /* channel: one sender and one receiver only */
        BENCH_NO_ORDER = 16,    /* channel: not first in, first out across senders, so sums cannot be checked */
        BENCH_NO_OVERLOAD = 32, /* more than two threads a CPU would not end within a sensible time */
+       BENCH_UNCOUNTED = 256,  /* of concede, but its waits are not in cc_counters() */
        BENCH_FIXED = 128,      /* takes part only where the workload is about fixed settings, or --only names it */
        BENCH_SPINS = 64 /* park: it spins before it sleeps, or never sleeps; not comparable where every wait sleeps */
 };

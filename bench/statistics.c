@@ -19,6 +19,9 @@ const bench_metric bench_metrics[BENCH_METRICS] = {
     [BENCH_JAIN] = { "jain", "", "Jain", true },
     [BENCH_RETRIES] = { "retries", "", "retries", false },
     [BENCH_CPU] = { "cpu", "ns", "CPU ns", false },
+    [BENCH_SPUN] = { "spun", "", "ended spinning", false },
+    [BENCH_YIELDED] = { "yielded", "", "ended yielding", false },
+    [BENCH_SLEPT] = { "slept", "", "ended asleep", false },
 };
 
 void bench_histogram_merge(bench_histogram *into, const bench_histogram *from)

@@ -217,7 +217,7 @@ typedef struct parker_box {
 #define SUBJECT  concede_parker
 #define NAME     "concede parker"
 #define USES     "cc_parker_unpark, cc_parker_park"
-#define FLAGS    (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP)
+#define FLAGS    (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP | BENCH_UNCOUNTED)
 #define POST_BOX parker_box
 #define POST(b, n)                         \
     do {                                   \

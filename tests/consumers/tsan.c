@@ -166,7 +166,8 @@ static void receive(const message_t *message)
 static void part_channel(uint32_t kind, bool in_place)
 {
     pthread_t thread;
-    REQUIRE(messages_create(&channel, 4, kind) == 0);
+    cc_channel_options_t options = { 4, 0, kind, CC_SNOOZE_ADAPTIVE };
+    REQUIRE(messages_create(&channel, &options) == 0);
     REQUIRE(pthread_create(&thread, NULL, in_place ? send_in_place : send_pointers, NULL) == 0);
     for (int i = 0; i < ROUNDS; i++) {
         message_t message[2];

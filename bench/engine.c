@@ -172,7 +172,7 @@ static bool measure_slice(engine *e, const plan *p, uint32_t which, bench_result
         }
         if (i > 0) bench_histogram_merge(h, &e->histograms[i]);
     }
-    bool has_messages = subject->family == BENCH_CHANNEL || subject->family == BENCH_CONDITION;
+    bool has_messages = subject->family >= BENCH_CHANNEL || subject->family == BENCH_CONDITION;
     if (has_messages && sent != received && !(subject->flags & BENCH_NO_ORDER)) {
         snprintf(e->error, e->error_size, "%s: what was received is not what was sent (%s)", subject->name, w->name);
         return false;

@@ -114,6 +114,7 @@ enum {
     BENCH_BY_INTERVAL,
     BENCH_BY_BURST,
     BENCH_BY_WORK,
+    BENCH_BY_CHANNELS,
     BENCH_DIMENSIONS
 };
 typedef struct bench_values {

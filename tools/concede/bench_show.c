@@ -57,10 +57,11 @@ void show_run_name(const bench_run *run, char *text, size_t size)
     if (strcmp(run->workload, "channel.many") == 0 || strcmp(run->workload, "channel.map") == 0 ||
         (run->family == BENCH_CONDITION && s->senders))
         ADD(", %u:%u", s->senders, s->threads - s->senders);
-    else if (s->threads != 2 || run->family != BENCH_CHANNEL)
+    else if (run->family != BENCH_SELECT && (s->threads != 2 || run->family != BENCH_CHANNEL))
         ADD(", %u thread%s", s->threads, s->threads == 1 ? "" : "s");
     if (s->held_ns || strcmp(run->workload, "lock.map") == 0) ADD(", held %s", shortest(s->held_ns));
     if (strcmp(run->workload, "lock.map") == 0) ADD(", %s outside", shortest(s->outside_ns));
+    if (s->channels) ADD(", %u channel%s", s->channels, s->channels == 1 ? "" : "s");
     if (s->interval_ns) ADD(", every %s", shortest(s->interval_ns));
     if (strcmp(run->workload, "channel.map") == 0) {
         if (!s->interval_ns) ADD(", as fast as it goes");
@@ -382,7 +383,8 @@ void show_table(const bench_report *report)
 
 void show_csv(const bench_report *report)
 {
-    puts("workload,threads,senders,held_ns,outside_ns,work_ns,interval_ns,capacity,message_size,burst,name,metric,unit,"
+    puts("workload,threads,senders,held_ns,outside_ns,work_ns,interval_ns,capacity,message_size,burst,channels,name,"
+         "metric,unit,"
          "rounds,"
          "median,q1,q3,ratio,ratio_q1,ratio_q3");
     for (uint32_t i = 0; i < report->runs; i++) {
@@ -392,10 +394,10 @@ void show_csv(const bench_report *report)
             for (uint32_t m = 0; m < BENCH_METRICS; m++) {
                 const bench_samples *samples = &run->result[k].metrics[m];
                 if (samples->count == 0) continue;
-                printf("%s,%u,%u,%u,%u,%u,%u,%u,%u,%u,\"%s\",%s,%s,%u,%.6g,%.6g,%.6g,", run->workload, s->threads,
+                printf("%s,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,\"%s\",%s,%s,%u,%.6g,%.6g,%.6g,", run->workload, s->threads,
                        s->senders, s->held_ns, s->outside_ns, s->work_ns, s->interval_ns, s->capacity, s->message_size,
-                       s->burst, run->result[k].name, bench_metrics[m].key, bench_metrics[m].unit, run->rounds,
-                       samples->value.median, samples->value.q1, samples->value.q3);
+                       s->burst, s->channels, run->result[k].name, bench_metrics[m].key, bench_metrics[m].unit,
+                       run->rounds, samples->value.median, samples->value.q1, samples->value.q3);
                 if (samples->has_ratio)
                     printf("%.6g,%.6g,%.6g\n", samples->ratio.median, samples->ratio.q1, samples->ratio.q3);
                 else

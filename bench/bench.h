@@ -11,8 +11,9 @@
  *                    pinned, the cost of a cache line between two CPUs probed around each round. engine.h lists its
  *                    files; results.h is what it gives.
  *
- * A family is cas, lock, condition, park or channel; a workload is one question about it (`workloads` in workloads.c),
- * and a run is a workload with its parameters fixed (threads, time outside the lock, interval between messages ...). */
+ * A family is cas, lock, condition, park, channel or select; a workload is one question about it (`workloads` in
+ * workloads.c), and a run is a workload with its parameters fixed (threads, time outside the lock, interval between
+ * messages ...). */
 #ifndef CONCEDE_BENCH_H
 #define CONCEDE_BENCH_H
 
@@ -112,7 +113,7 @@ double bench_histogram_quantile(const bench_histogram *h, double q);
 
 /* ---- what a loop sees -------------------------------------------------------------------------------------------- */
 
-enum { BENCH_CAS, BENCH_LOCK, BENCH_CONDITION, BENCH_PARK, BENCH_CHANNEL, BENCH_FAMILIES };
+enum { BENCH_CAS, BENCH_LOCK, BENCH_CONDITION, BENCH_PARK, BENCH_CHANNEL, BENCH_SELECT, BENCH_FAMILIES };
 extern const char *const bench_families[BENCH_FAMILIES]; /* their names */
 
 /* A run's parameters; 0 where the workload has no such thing. */
@@ -124,6 +125,7 @@ typedef struct bench_setting {
     uint32_t work_ns;     /* work before an answer, or for each message */
     uint32_t interval_ns; /* between messages, of all senders together; until a wait times out */
     uint32_t capacity, message_size, burst;
+    uint32_t channels; /* to select from */
 } bench_setting;
 
 /* One thread of a slice. The Rust peers mirror this layout (peers/rust/lib.rs). */
@@ -182,6 +184,8 @@ typedef struct bench_message_256 {
     uint64_t value, rest[31];
 } bench_message_256;
 
+enum { BENCH_MOST_CHANNELS = 64 }; /* that can be selected from */
+
 /* For the loops' names: BENCH_NAME(SUBJECT, rate) is subject_rate. */
 #define BENCH_NAME_(a, b) a##_##b
 #define BENCH_NAME(a, b)  BENCH_NAME_(a, b)
@@ -207,6 +211,9 @@ enum { /* loops of each family */
        BENCH_CHANNEL_BURST = 2,
        BENCH_CHANNEL_PACED = 3,
        BENCH_CHANNEL_OFFERED = 4,
+       BENCH_SELECT_READY = 0,
+       BENCH_SELECT_ASLEEP = 1,
+       BENCH_SELECT_STREAM = 2,
        BENCH_LOOPS = 5
 };
 
@@ -217,6 +224,7 @@ enum {                         /* flags of a subject */
        BENCH_ONE_TO_ONE = 8,   /* channel: one sender and one receiver only */
        BENCH_NO_ORDER = 16,    /* channel: not first in, first out across senders, so sums cannot be checked */
        BENCH_NO_OVERLOAD = 32, /* more than two threads a CPU would not end within a sensible time */
+       BENCH_UNCOUNTED = 256,  /* of concede, but its waits are not in cc_counters() */
        BENCH_FIXED = 128,      /* takes part only where the workload is about fixed settings, or --only names it */
        BENCH_SPINS = 64 /* park: it spins before it sleeps, or never sleeps; not comparable where every wait sleeps */
 };

@@ -93,6 +93,17 @@ static uint64_t pace_sleeps_from(const plan *p)
     return p->workload->loop == BENCH_CHANNEL_OFFERED ? SHORTEST_SLEEP_NS : UINT64_MAX;
 }
 
+/* How the waits of lock, event and channel ended so far, all together. */
+static cc_counted_t waits_so_far(void)
+{
+    cc_counters_t now;
+    cc_counters(&now);
+    now.lock.spun += now.event.spun + now.channel.spun;
+    now.lock.yielded += now.event.yielded + now.channel.yielded;
+    now.lock.slept += now.event.slept + now.channel.slept;
+    return now.lock;
+}
+
 /* Runs one subject for one slice and adds a sample of each metric. False: the whole measurement ends. */
 static bool measure_slice(engine *e, const plan *p, uint32_t which, bench_result *result, bench_histogram *latency)
 {
@@ -126,12 +137,14 @@ static bool measure_slice(engine *e, const plan *p, uint32_t which, bench_result
         t->loop = subject->loops[w->loop];
         t->cpu = w->how & ONE_CPU ? placement_cpu(0) : placement_cpu(i);
     }
+    cc_counted_t waits_before = waits_so_far();
     if (!slice_run(s, setting->threads, p->slice_seconds, e->options->interrupted, &why)) {
         e->stuck = true;
         snprintf(e->error, e->error_size, "%s: %s (%s, %u threads)", subject->name, why, w->name,
                  (unsigned)setting->threads);
         return false;
     }
+    cc_counted_t waits = waits_so_far();
     subject->destroy(object);
     e->slices_done++;
     e->slice_total += s->seconds;
@@ -159,7 +172,7 @@ static bool measure_slice(engine *e, const plan *p, uint32_t which, bench_result
         }
         if (i > 0) bench_histogram_merge(h, &e->histograms[i]);
     }
-    bool has_messages = subject->family == BENCH_CHANNEL || subject->family == BENCH_CONDITION;
+    bool has_messages = subject->family >= BENCH_CHANNEL || subject->family == BENCH_CONDITION;
     if (has_messages && sent != received && !(subject->flags & BENCH_NO_ORDER)) {
         snprintf(e->error, e->error_size, "%s: what was received is not what was sent (%s)", subject->name, w->name);
         return false;
@@ -180,10 +193,16 @@ static bool measure_slice(engine *e, const plan *p, uint32_t which, bench_result
     values[BENCH_JAIN] = bench_jain(each, counted);
     values[BENCH_RETRIES] = (double)retries / (double)ops;
     values[BENCH_CPU] = cpu_ns / (double)ops;
+    values[BENCH_SPUN] = (double)(waits.spun - waits_before.spun) / (double)ops;
+    values[BENCH_YIELDED] = (double)(waits.yielded - waits_before.yielded) / (double)ops;
+    values[BENCH_SLEPT] = (double)(waits.slept - waits_before.slept) / (double)ops;
+    bool counted_waits =
+        subject->family != BENCH_CAS && (subject->flags & (BENCH_OURS | BENCH_UNCOUNTED)) == BENCH_OURS;
     for (uint32_t m = 0; m < BENCH_METRICS; m++) {
         bench_samples *samples = &result->metrics[m];
         if (m == BENCH_JAIN && p->slice_seconds < fair_seconds(p)) continue;
-        if (w->metrics & BIT(m)) samples->values[samples->count++] = values[m];
+        if (m >= BENCH_COLUMNS ? counted_waits : (w->metrics & BIT(m)) != 0)
+            samples->values[samples->count++] = values[m];
     }
     return true;
 }

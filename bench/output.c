@@ -15,7 +15,7 @@ typedef struct parameter {
 /* clang-format on */
 static const parameter parameters[] = {
     PARAMETER(threads),     PARAMETER(senders),  PARAMETER(held_ns),      PARAMETER(outside_ns), PARAMETER(work_ns),
-    PARAMETER(interval_ns), PARAMETER(capacity), PARAMETER(message_size), PARAMETER(burst),
+    PARAMETER(interval_ns), PARAMETER(capacity), PARAMETER(message_size), PARAMETER(burst),      PARAMETER(channels),
 };
 enum { PARAMETERS = sizeof parameters / sizeof *parameters };
 

@@ -16,10 +16,14 @@ enum {
     BENCH_P99,
     BENCH_P999,
     BENCH_WORST,   /* ns */
-    BENCH_JAIN,    /* fairness of operations among threads: 1 is even, 1/n is all to one */
+    BENCH_JAIN,    /* fairness of operations among threads: 1 if all did as many, 1/n if one of n did all */
     BENCH_RETRIES, /* per success */
     BENCH_CPU,     /* ns of CPU time, all threads that are measured, per operation */
-    BENCH_METRICS
+    BENCH_SPUN,    /* of concede only, from cc_counters(): waits that ended while spinning, per operation */
+    BENCH_YIELDED, /* ... while yielding */
+    BENCH_SLEPT,   /* ... asleep */
+    BENCH_METRICS,
+    BENCH_COLUMNS = BENCH_SPUN /* those before this one are columns of a table */
 };
 typedef struct bench_metric {
     const char *key, *unit, *title;
@@ -110,6 +114,7 @@ enum {
     BENCH_BY_INTERVAL,
     BENCH_BY_BURST,
     BENCH_BY_WORK,
+    BENCH_BY_CHANNELS,
     BENCH_DIMENSIONS
 };
 typedef struct bench_values {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const bench_families[BENCH_FAMILIES] = { "cas", "lock", "condition", "park", "channel" };
+const char *const bench_families[BENCH_FAMILIES] = { "cas", "lock", "condition", "park", "channel", "select" };
 
 const bench_metric bench_metrics[BENCH_METRICS] = {
     [BENCH_RATE] = { "rate", "M/s", "M/s", true },
@@ -19,6 +19,9 @@ const bench_metric bench_metrics[BENCH_METRICS] = {
     [BENCH_JAIN] = { "jain", "", "Jain", true },
     [BENCH_RETRIES] = { "retries", "", "retries", false },
     [BENCH_CPU] = { "cpu", "ns", "CPU ns", false },
+    [BENCH_SPUN] = { "spun", "", "ended spinning", false },
+    [BENCH_YIELDED] = { "yielded", "", "ended yielding", false },
+    [BENCH_SLEPT] = { "slept", "", "ended asleep", false },
 };
 
 void bench_histogram_merge(bench_histogram *into, const bench_histogram *from)

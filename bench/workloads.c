@@ -285,6 +285,41 @@ static const workload workloads[] = {
       .slice = 0.2,
       .rounds = 5,
       .only = "concede,crossbeam,mutex+condvar" },
+
+    { .name = "select.ready",
+      .title = "receive from one of several channels that all have messages",
+      .family = BENCH_SELECT,
+      .loop = BENCH_SELECT_READY,
+      .primary = BENCH_P50,
+      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99),
+      .by[BENCH_BY_THREADS] = VALUES(1),
+      .by[BENCH_BY_CHANNELS] = VALUES(2, 8, 64),
+      .open = BIT(BENCH_BY_CHANNELS),
+      .quick[BENCH_BY_CHANNELS] = VALUES(2, 8) },
+    { .name = "select.asleep",
+      .title = "a message at intervals to one of several channels: lateness, CPU time of the receiver",
+      .family = BENCH_SELECT,
+      .loop = BENCH_SELECT_ASLEEP,
+      .primary = BENCH_P50,
+      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_P999) | BIT(BENCH_CPU),
+      .how = RECEIVER_ONLY,
+      .with = BENCH_CAN_SLEEP,
+      .by[BENCH_BY_THREADS] = VALUES(2),
+      .by[BENCH_BY_INTERVAL] = VALUES(100000),
+      .by[BENCH_BY_CHANNELS] = VALUES(2, 8, 64),
+      .open = BIT(BENCH_BY_CHANNELS) | BIT(BENCH_BY_INTERVAL),
+      .quick[BENCH_BY_CHANNELS] = VALUES(8) },
+    { .name = "select.stream",
+      .title = "one sender to several channels in turn, one receiver, as fast as it goes",
+      .family = BENCH_SELECT,
+      .loop = BENCH_SELECT_STREAM,
+      .primary = BENCH_RATE,
+      .metrics = BIT(BENCH_RATE) | BIT(BENCH_CPU),
+      .with = BENCH_CAN_SLEEP,
+      .by[BENCH_BY_THREADS] = VALUES(2),
+      .by[BENCH_BY_CHANNELS] = VALUES(2, 8, 64),
+      .open = BIT(BENCH_BY_CHANNELS),
+      .quick[BENCH_BY_CHANNELS] = VALUES(8) },
 };
 
 bool bench_named(const char *names, const char *text, bool in_full)
@@ -356,18 +391,19 @@ static bench_setting setting_of(const workload *w, const uint32_t *value, const 
         .interval_ns = value[BENCH_BY_INTERVAL],
         .burst = value[BENCH_BY_BURST],
         .work_ns = value[BENCH_BY_WORK],
+        .channels = value[BENCH_BY_CHANNELS],
     };
     uint32_t shape = value[BENCH_BY_SHAPE];
     if (shape) {
         s.threads = BENCH_SHAPE_SENDERS(shape) + BENCH_SHAPE_RECEIVERS(shape);
         s.senders = BENCH_SHAPE_SENDERS(shape);
-    } else if (w->family == BENCH_CHANNEL || w->how & RECEIVER_ONLY) {
+    } else if (w->family == BENCH_CHANNEL || w->how & RECEIVER_ONLY || (s.channels && s.threads == 2)) {
         s.senders = w->how & PAIRS ? s.threads / 2 : 1;
     }
     if ((w->how & OUTSIDE_AS_HELD) && s.outside_ns == 0) s.outside_ns = s.held_ns;
     if (w->family == BENCH_CONDITION) /* a small buffer, so that both sides wait */
         s.capacity = options->capacity ? options->capacity : 16;
-    if (w->family == BENCH_CHANNEL) {
+    if (w->family >= BENCH_CHANNEL) {
         s.capacity = options->capacity ? options->capacity : 1024;
         s.message_size = options->message_size ? options->message_size : 8;
     }

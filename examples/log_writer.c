@@ -44,7 +44,8 @@ static void *write_lines(void *argument)
 static bool log_start(log_writer *log, FILE *file)
 {
     log->file = file;
-    if (lines_create(&log->lines, 1024, CC_CHANNEL_MPMC) != 0) return false;
+    cc_channel_options_t options = CC_CHANNEL_OPTIONS_INIT(1024, 0); /* the size is the type's */
+    if (lines_create(&log->lines, &options) != 0) return false;
     pthread_create(&log->thread, NULL, write_lines, log);
     return true;
 }

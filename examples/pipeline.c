@@ -44,8 +44,10 @@ int main(void)
     int32_t warmest[SENSORS];
     long seen = 0, wrong = 0;
     for (int s = 0; s < SENSORS; s++) warmest[s] = INT32_MIN;
-    if (raw_create(&from_wire, 256, CC_CHANNEL_SPSC) != 0 || readings_create(&to_summary, 64, CC_CHANNEL_SPSC) != 0)
-        return 1;
+    /* The message sizes are those of the types. */
+    cc_channel_options_t wide = { 256, 0, CC_CHANNEL_SPSC, CC_SNOOZE_ADAPTIVE };
+    cc_channel_options_t narrow = { 64, 0, CC_CHANNEL_SPSC, CC_SNOOZE_ADAPTIVE };
+    if (raw_create(&from_wire, &wide) != 0 || readings_create(&to_summary, &narrow) != 0) return 1;
     pthread_create(&stages[0], NULL, listen_to_wire, NULL);
     pthread_create(&stages[1], NULL, decode, NULL);
 

@@ -38,8 +38,9 @@ static void *work(void *argument)
 
 static bool pool_start(pool *p)
 {
-    if (jobs_create(&p->jobs, 64, CC_CHANNEL_MPMC) != 0) return false;
-    if (results_create(&p->results, 64, CC_CHANNEL_MPMC) != 0) {
+    cc_channel_options_t options = CC_CHANNEL_OPTIONS_INIT(64, 0); /* the sizes are those of the types */
+    if (jobs_create(&p->jobs, &options) != 0) return false;
+    if (results_create(&p->results, &options) != 0) {
         cc_channel_destroy(p->jobs);
         return false;
     }

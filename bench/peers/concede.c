@@ -11,7 +11,9 @@
 #include <concede/event.h>
 #include <concede/lock.h>
 #include <concede/park.h>
+#include <concede/select.h>
 #include <concede/version.h>
+#include <poll.h>
 #include <sched.h>
 
 /* ---- cas --------------------------------------------------------------------------------------------------------- */
@@ -217,7 +219,7 @@ typedef struct parker_box {
 #define SUBJECT  concede_parker
 #define NAME     "concede parker"
 #define USES     "cc_parker_unpark, cc_parker_park"
-#define FLAGS    (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP)
+#define FLAGS    (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP | BENCH_UNCOUNTED)
 #define POST_BOX parker_box
 #define POST(b, n)                         \
     do {                                   \
@@ -431,6 +433,134 @@ static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t siz
 #define RECEIVE(c, m)    (void)!TYPED(recv)(from, &(m))
 #include "../loops/channel.h"
 
+/* ---- select ------------------------------------------------------------------------------------------------------ */
+
+/* Channels, their cases, and where their messages go. */
+typedef struct select_channels {
+    uint32_t n, next;
+    uint64_t message;
+    cc_channel_t *channel[BENCH_MOST_CHANNELS];
+    cc_select_case_t cases[BENCH_MOST_CHANNELS];
+    struct pollfd polled[BENCH_MOST_CHANNELS];
+    bool armed[BENCH_MOST_CHANNELS];
+} select_channels;
+
+static void select_close(select_channels *c)
+{
+    for (uint32_t i = 0; i < c->n; i++) cc_channel_destroy(c->channel[i]);
+}
+
+static bool select_open(select_channels *c, uint32_t n, uint32_t capacity, uint32_t kind)
+{
+    for (; n <= BENCH_MOST_CHANNELS && c->n < n; c->n++) {
+        if (!open_channel(&c->channel[c->n], capacity, 8, kind, CC_SNOOZE_ADAPTIVE)) break;
+        c->cases[c->n] = (cc_select_case_t)CC_SELECT_CASE_RECV(c->channel[c->n], &c->message);
+        if (cc_channel_fd(c->channel[c->n], CC_SELECT_RECV, &c->polled[c->n].fd) != 0) c->polled[c->n].fd = -1;
+        c->polled[c->n].events = POLLIN;
+    }
+    if (c->n == n) return true;
+    select_close(c);
+    return false;
+}
+
+static inline void select_send(select_channels *c, uint32_t i, uint64_t value)
+{
+    bench_message_8 message = { value };
+    (void)typed_8_send(c->channel[i], message);
+}
+
+static inline uint64_t select_receive(select_channels *c)
+{
+    size_t which;
+    (void)!cc_select(c->cases, c->n, CC_SELECT_FAIR, &which);
+    return c->message;
+}
+
+static inline uint64_t receive_in_turn(select_channels *c)
+{
+    bench_message_8 message;
+    (void)!typed_8_recv(c->channel[c->next], &message);
+    c->next = c->next + 1 < c->n ? c->next + 1 : 0;
+    return message.value;
+}
+
+/* As an event loop does it: tries those that are not armed, arms those that are empty, and sleeps in poll() when all
+ * are armed. The channel after the last one that had a message is first. */
+static uint64_t poll_receive(select_channels *c)
+{
+    bench_message_8 message;
+    for (;;) {
+        uint32_t armed = 0;
+        for (uint32_t i = 0; i < c->n; i++) {
+            uint32_t at = c->next = c->next + 1 < c->n ? c->next + 1 : 0;
+            if (!c->armed[at] && typed_8_try_recv(c->channel[at], &message) == 0) return message.value;
+            c->armed[at] = c->armed[at] || cc_channel_arm(c->channel[at], CC_SELECT_RECV);
+            armed += c->armed[at];
+        }
+        if (armed < c->n) continue;
+        poll(c->polled, c->n, -1);
+        for (uint32_t i = 0; i < c->n; i++)
+            if (c->polled[i].revents) c->armed[i] = false;
+    }
+}
+
+#define SUBJECT           concede_in_turn
+#define NAME              "concede recv"
+#define USES              "the typed recv of one channel after the other, which all have messages; CC_CHANNEL_MPMC"
+#define FLAGS             BENCH_OURS
+#define CHANNELS          select_channels
+#define OPEN(c, n, room)  select_open(c, n, room, CC_CHANNEL_MPMC)
+#define CLOSE(c)          select_close(c)
+#define SEND(c, i, value) select_send(c, i, value)
+#define RECEIVE(c, value) value = receive_in_turn(c)
+#define READY_ONLY
+#include "../loops/select.h"
+
+#define SUBJECT           concede_in_turn_spsc
+#define NAME              "concede recv, spsc"
+#define USES              "the same with CC_CHANNEL_SPSC"
+#define FLAGS             BENCH_OURS
+#define CHANNELS          select_channels
+#define OPEN(c, n, room)  select_open(c, n, room, CC_CHANNEL_SPSC)
+#define CLOSE(c)          select_close(c)
+#define SEND(c, i, value) select_send(c, i, value)
+#define RECEIVE(c, value) value = receive_in_turn(c)
+#define READY_ONLY
+#include "../loops/select.h"
+
+#define SUBJECT           concede_select
+#define NAME              "concede"
+#define USES              "cc_select, CC_SELECT_FAIR, CC_CHANNEL_MPMC"
+#define FLAGS             (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP)
+#define CHANNELS          select_channels
+#define OPEN(c, n, room)  select_open(c, n, room, CC_CHANNEL_MPMC)
+#define CLOSE(c)          select_close(c)
+#define SEND(c, i, value) select_send(c, i, value)
+#define RECEIVE(c, value) value = select_receive(c)
+#include "../loops/select.h"
+
+#define SUBJECT           concede_select_spsc
+#define NAME              "concede spsc"
+#define USES              "cc_select, CC_SELECT_FAIR, CC_CHANNEL_SPSC"
+#define FLAGS             (BENCH_OURS | BENCH_CAN_SLEEP)
+#define CHANNELS          select_channels
+#define OPEN(c, n, room)  select_open(c, n, room, CC_CHANNEL_SPSC)
+#define CLOSE(c)          select_close(c)
+#define SEND(c, i, value) select_send(c, i, value)
+#define RECEIVE(c, value) value = select_receive(c)
+#include "../loops/select.h"
+
+#define SUBJECT           concede_poll
+#define NAME              "concede descriptors"
+#define USES              "cc_channel_try_recv, cc_channel_arm, and poll() of what cc_channel_fd gives; CC_CHANNEL_MPMC"
+#define FLAGS             (BENCH_OURS | BENCH_CAN_SLEEP | BENCH_UNCOUNTED)
+#define CHANNELS          select_channels
+#define OPEN(c, n, room)  select_open(c, n, room, CC_CHANNEL_MPMC)
+#define CLOSE(c)          select_close(c)
+#define SEND(c, i, value) select_send(c, i, value)
+#define RECEIVE(c, value) value = poll_receive(c)
+#include "../loops/select.h"
+
 static const bench_subject *const subjects[] = {
     &concede_kept,
     &concede_fresh,
@@ -476,6 +606,11 @@ static const bench_subject *const subjects[] = {
     BENCH_SIZES(concede_snooze_8),
     BENCH_SIZES(concede_snooze_64),
     BENCH_SIZES(concede_snooze_128),
+    &concede_select,
+    &concede_select_spsc,
+    &concede_in_turn,
+    &concede_in_turn_spsc,
+    &concede_poll,
     NULL,
 };
 const bench_peer bench_peer_concede = { "concede", CC_VERSION_STRING, subjects };

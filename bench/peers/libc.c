@@ -8,6 +8,7 @@
  *   channel  a ring under a mutex with two condition variables, signalled only if somebody waits; a pipe, with one
  *            write and one read a message, which is atomic up to PIPE_BUF */
 #include "../bench.h"
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,6 +249,58 @@ static bool pipe_receive(const pipe_pair *p, void *message, size_t size)
     while (!pipe_receive(c, &(m), sizeof(m))) {}
 #include "../loops/channel.h"
 
+/* ---- select ------------------------------------------------------------------------------------------------------ */
+
+typedef struct pipes {
+    uint32_t n, next;
+    pipe_pair pair[BENCH_MOST_CHANNELS];
+    struct pollfd polled[BENCH_MOST_CHANNELS];
+} pipes;
+
+static void pipes_close(pipes *p)
+{
+    for (uint32_t i = 0; i < p->n; i++) close(p->pair[i].ends[0]), close(p->pair[i].ends[1]);
+}
+
+static bool pipes_open(pipes *p, uint32_t n)
+{
+    for (; n <= BENCH_MOST_CHANNELS && p->n < n && pipe(p->pair[p->n].ends) == 0; p->n++) {
+        p->polled[p->n].fd = p->pair[p->n].ends[0];
+        p->polled[p->n].events = POLLIN;
+    }
+    if (p->n == n) return true;
+    pipes_close(p);
+    return false;
+}
+
+/* The one after the last that had a message is first. */
+static uint64_t pipes_receive(pipes *p)
+{
+    uint64_t value;
+    for (;;) {
+        poll(p->polled, p->n, -1);
+        for (uint32_t i = 0; i < p->n; i++) {
+            p->next = p->next + 1 < p->n ? p->next + 1 : 0;
+            if (p->polled[p->next].revents && pipe_receive(&p->pair[p->next], &value, sizeof value)) return value;
+        }
+    }
+}
+
+#define SUBJECT          pipe_select
+#define NAME             "pipes"
+#define USES             "write of 8 bytes; poll(), and read of one that has some"
+#define FLAGS            BENCH_CAN_SLEEP
+#define CHANNELS         pipes
+#define OPEN(c, n, room) ((void)(room), pipes_open(c, n))
+#define CLOSE(c)         pipes_close(c)
+#define SEND(c, i, value)                                          \
+    do {                                                           \
+        uint64_t sent_ = (value);                                  \
+        while (!pipe_send(&(c)->pair[i], &sent_, sizeof sent_)) {} \
+    } while (0)
+#define RECEIVE(c, value) value = pipes_receive(c)
+#include "../loops/select.h"
+
 static const bench_subject *const subjects[] = {
     &pthread_mutex_default,
 #if defined(PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP)
@@ -258,6 +311,7 @@ static const bench_subject *const subjects[] = {
     &condvar_number,
     BENCH_SIZES(condvar_ring),
     BENCH_SIZES(pipe_channel),
+    &pipe_select,
     NULL,
 };
 const bench_peer bench_peer_libc = { "libc", "", subjects };

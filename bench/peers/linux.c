@@ -4,7 +4,9 @@
  *   channel  an eventfd for one message of 8 bytes in a slot beside it; a futex around one slot. Both hold one message,
  *            so they are only asked for it there and back and at intervals. */
 #include "../bench.h"
+#include <concede/channel.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -95,10 +97,70 @@ static inline uint64_t eventfd_receive(eventfd_slot *slot)
 #define ONE_SLOT
 #include "../loops/channel.h"
 
+/* ---- select: an eventfd beside each queue, written for every message, as one does by hand ---- */
+
+CC_CHANNEL_TYPED(queue, uint64_t)
+
+typedef struct eventfds {
+    uint32_t n, next;
+    cc_channel_t *queue[BENCH_MOST_CHANNELS];
+    struct pollfd polled[BENCH_MOST_CHANNELS];
+} eventfds;
+
+static void eventfds_close(eventfds *e)
+{
+    for (uint32_t i = 0; i < e->n; i++) {
+        cc_channel_destroy(e->queue[i]);
+        close(e->polled[i].fd);
+    }
+}
+
+static bool eventfds_open(eventfds *e, uint32_t n, uint32_t capacity)
+{
+    cc_channel_options_t options = CC_CHANNEL_OPTIONS_INIT(capacity, 0);
+    for (; n <= BENCH_MOST_CHANNELS && e->n < n && queue_create(&e->queue[e->n], &options) == 0; e->n++) {
+        e->polled[e->n].fd = eventfd(0, EFD_NONBLOCK);
+        e->polled[e->n].events = POLLIN;
+    }
+    if (e->n == n) return true;
+    eventfds_close(e);
+    return false;
+}
+
+static void eventfds_send(eventfds *e, uint32_t i, uint64_t value)
+{
+    uint64_t one = 1;
+    (void)queue_send(e->queue[i], value);
+    if (write(e->polled[i].fd, &one, sizeof one) != sizeof one) abort();
+}
+
+/* The eventfd is read before the queue is tried, so that a message that comes later leaves it readable. */
+static uint64_t eventfds_receive(eventfds *e)
+{
+    uint64_t value, count;
+    for (;;) {
+        for (uint32_t i = 0; i < e->n; i++) {
+            e->next = e->next + 1 < e->n ? e->next + 1 : 0;
+            if (queue_try_recv(e->queue[e->next], &value) == 0) return value;
+        }
+        poll(e->polled, e->n, -1);
+        for (uint32_t i = 0; i < e->n; i++)
+            if (e->polled[i].revents && read(e->polled[i].fd, &count, sizeof count) < 0) abort();
+    }
+}
+
+#define SUBJECT           eventfd_select
+#define NAME              "eventfds"
+#define USES              "concede's channel as a queue; write to an eventfd for each; poll() when all are empty"
+#define FLAGS             BENCH_CAN_SLEEP
+#define CHANNELS          eventfds
+#define OPEN(c, n, room)  eventfds_open(c, n, room)
+#define CLOSE(c)          eventfds_close(c)
+#define SEND(c, i, value) eventfds_send(c, i, value)
+#define RECEIVE(c, value) value = eventfds_receive(c)
+#include "../loops/select.h"
+
 static const bench_subject *const subjects[] = {
-    &bare_futex,
-    BENCH_SIZES(futex_channel),
-    BENCH_SIZES(eventfd_channel),
-    NULL,
+    &bare_futex, BENCH_SIZES(futex_channel), BENCH_SIZES(eventfd_channel), &eventfd_select, NULL,
 };
 const bench_peer bench_peer_linux = { "linux", "", subjects };

@@ -47,10 +47,10 @@
 CC_BEGIN_DECLS
 
 typedef struct cc_backoff {
-    uint32_t current;     /* pauses that the next spin executes */
-    uint32_t min, max;    /* current starts at min, doubles, and stops at max */
-    uint32_t yields;      /* 0 while spinning; n+1 after n yields */
-    uint32_t yield_limit; /* yields, not steps, after which waiting on is no longer worth it */
+    uint32_t current;    /* pauses that the next spin executes */
+    uint32_t min, max;   /* current starts at min, doubles, and stops at max */
+    uint32_t yields;     /* 0 while spinning; n+1 after n yields */
+    uint32_t max_yields; /* yields after which waiting on is no longer worth it */
 } cc_backoff_t;
 
 CC_STATIC_ASSERT_(sizeof(cc_backoff_t) == 20, "five numbers of 32 bits, in this order, on every machine");
@@ -60,8 +60,8 @@ CC_STATIC_ASSERT_(sizeof(cc_backoff_t) == 20, "five numbers of 32 bits, in this 
 #define CC_SNOOZE_INIT { 1, 1, 64, 0, 4 } /* for a wait: the step form's defaults */
 /* clang-format on */
 
-/* In steps: the last that spins and the last that yields, so that yield_limit - spin_limit is what the object calls
- * yield_limit. 0 is the default: spin_limit 6, yield_limit 4 above the spin_limit. */
+/* In steps: the last that spins and the last that yields, so that yield_limit - spin_limit is the object's
+ * max_yields. 0 is the default: spin_limit 6, yield_limit 4 above the spin_limit. */
 typedef struct cc_backoff_options {
     uint32_t spin_limit, yield_limit;
 } cc_backoff_options_t;
@@ -84,7 +84,7 @@ CC_STATIC_ASSERT_(sizeof(cc_backoff_options_t) == 8, "two numbers of 32 bits, in
 CC_API void cc_os_yield_(void);
 #endif
 
-/* Starts at min pauses, doubles to max; yield_limit 4. */
+/* Starts at min pauses, doubles to max; max_yields 4. */
 CC_INLINE_ void cc_backoff_init(cc_backoff_t *b, uint32_t min, uint32_t max)
 {
     min = min ? min : 1;
@@ -92,7 +92,7 @@ CC_INLINE_ void cc_backoff_init(cc_backoff_t *b, uint32_t min, uint32_t max)
     b->current = b->min = min;
     b->max = max;
     b->yields = 0;
-    b->yield_limit = 4;
+    b->max_yields = 4;
 }
 
 /* The step form; NULL: the defaults. A spin_limit above 20 acts as 20, one above yield_limit as yield_limit. */
@@ -103,7 +103,7 @@ CC_INLINE_ void cc_backoff_init_options(cc_backoff_t *b, const cc_backoff_option
     uint32_t yield_limit = options && options->yield_limit ? options->yield_limit : spin_limit + 4;
     spin_limit = spin_limit < yield_limit ? spin_limit : yield_limit;
     cc_backoff_init(b, 1, UINT32_C(1) << spin_limit);
-    b->yield_limit = yield_limit - spin_limit;
+    b->max_yields = yield_limit - spin_limit;
 }
 
 /* Pauses that take about this long here: at least 1. A pause that costs next to nothing counts as 1/4 ns, one cycle at
@@ -116,7 +116,7 @@ CC_INLINE_ uint32_t cc_backoff_pauses_(uint64_t ns)
     return pauses == 0 ? 1 : pauses < UINT32_MAX ? (uint32_t)pauses : UINT32_MAX;
 }
 
-/* From min_ns to max_ns, in pauses of the measured cost; yield_limit 4. The first call in a process measures. */
+/* From min_ns to max_ns, in pauses of the measured cost; max_yields 4. The first call in a process measures. */
 CC_INLINE_ void cc_backoff_init_ns(cc_backoff_t *b, uint64_t min_ns, uint64_t max_ns)
 {
     cc_backoff_init(b, cc_backoff_pauses_(min_ns), cc_backoff_pauses_(max_ns));
@@ -125,7 +125,7 @@ CC_INLINE_ void cc_backoff_init_ns(cc_backoff_t *b, uint64_t min_ns, uint64_t ma
 /* Makes an object that is all zero the default before its first wait. */
 CC_INLINE_ CC_FLAT_ void cc_backoff_fill_(cc_backoff_t *b, uint32_t max)
 {
-    if ((b->current | b->min | b->max | b->yields | b->yield_limit) == 0) cc_backoff_init(b, 1, max);
+    if ((b->current | b->min | b->max | b->yields | b->max_yields) == 0) cc_backoff_init(b, 1, max);
 }
 
 /* One step of the progression; past max, spinning is exhausted. */
@@ -164,7 +164,7 @@ CC_INLINE_ CC_FLAT_ void cc_backoff(cc_backoff_t *b)
  * pauses (the largest spin_limit) or max if that is more. */
 CC_INLINE_ void cc_backoff_yield_(const cc_backoff_t *b)
 {
-    uint32_t doublings = b->yields < b->yield_limit ? b->yields : b->yield_limit;
+    uint32_t doublings = b->yields < b->max_yields ? b->yields : b->max_yields;
     uint32_t pauses = b->current;
     for (; doublings != 0 && pauses <= UINT32_C(1) << 19; doublings--) pauses = pauses ? pauses * 2 : 1;
     cc_backoff_pause_(pauses);
@@ -185,7 +185,7 @@ CC_INLINE_ void cc_backoff_snooze(cc_backoff_t *b)
         cc_backoff_yield_(b);
     if (b->yields == 0)
         cc_backoff_advance_(b);
-    else if (b->yields <= b->yield_limit && b->yields != UINT32_MAX)
+    else if (b->yields <= b->max_yields && b->yields != UINT32_MAX)
         b->yields++;
 }
 
@@ -229,7 +229,7 @@ CC_INLINE_ void cc_backoff_ease(cc_backoff_t *b)
 /* Whether waiting on is no longer worth it: park, or use a lock, or report. */
 CC_INLINE_ bool cc_backoff_is_completed(const cc_backoff_t *b)
 {
-    return b->yields > b->yield_limit;
+    return b->yields > b->max_yields;
 }
 
 /* Doublings so far while spinning; past that, spin_limit + 1 + the yields so far. */

@@ -497,16 +497,19 @@ CC_INLINE_ void cc_channel_consume(cc_channel_t *channel)
     if (cc_spsc_take_(channel, NULL, channel->layout)) cc_spsc_publish_(channel);
 }
 
-/* Defines, for messages of one type: name_create(&channel, capacity, kind), name_send(channel, value),
- * name_recv(channel, &value), their try_, _until and _timeout forms, and name_send_many, name_recv_many, name_send_all,
- * name_recv_some. The compiler checks the type, and the size is a constant, so that a send is a few instructions. The
- * type may be a pointer. A channel whose messages have another size gives EINVAL. */
+/* Defines, for messages of one type: name_create(&channel, &options), name_send(channel, value), name_recv(channel,
+ * &value), their try_, _until and _timeout forms, and name_send_many, name_recv_many, name_send_all, name_recv_some.
+ * The compiler checks the type, and the size is a constant, so that a send is a few instructions; name_create takes it
+ * from the type, whatever the options say. The type may be a pointer. A channel whose messages have another size gives
+ * EINVAL. */
 #define CC_CHANNEL_TYPED(name, type)                                                                                 \
     CC_MAY_SHADOW_BEGIN_                                                                                             \
-    CC_MUST_USE_ CC_INLINE_ int name##_create(cc_channel_t **channel, size_t capacity, uint32_t kind)                \
+    CC_MUST_USE_ CC_INLINE_ int name##_create(cc_channel_t **channel, const cc_channel_options_t *options)           \
     {                                                                                                                \
-        cc_channel_options_t options = { capacity, sizeof(type), kind, CC_SNOOZE_ADAPTIVE };                         \
-        return cc_channel_create(channel, &options);                                                                 \
+        cc_channel_options_t typed = { 0, 0, 0, 0 }; /* no options: EINVAL, as the capacity is 0 */                  \
+        if (options) typed = *options;                                                                               \
+        typed.message_size = sizeof(type);                                                                           \
+        return cc_channel_create(channel, &typed);                                                                   \
     }                                                                                                                \
     CC_TEMPLATE_ int name##_send(cc_channel_t *channel, type value)                                                  \
     {                                                                                                                \

@@ -3,9 +3,9 @@
 #define CONCEDE_VERSION_H
 
 #define CC_VERSION_MAJOR 0
-#define CC_VERSION_MINOR 1
+#define CC_VERSION_MINOR 2
 #define CC_VERSION_PATCH 0
 
-#define CC_VERSION_STRING "0.1.0"
+#define CC_VERSION_STRING "0.2.0"
 
 #endif

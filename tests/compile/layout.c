@@ -4,28 +4,26 @@
 CC_STATIC_ASSERT_(CC_VERSION_MAJOR * 10000 + CC_VERSION_MINOR * 100 + CC_VERSION_PATCH > 0, "version");
 
 /* Alignments: what a char in front of one moves it by. */
-struct alignments {
-    struct backoff_alignment {
-        char before;
-        cc_backoff_t it;
-    } backoff;
-    struct options_alignment {
-        char before;
-        cc_backoff_options_t it;
-    } options;
-    struct costs_alignment {
-        char before;
-        cc_costs_t it;
-    } costs;
-};
-CC_STATIC_ASSERT_(sizeof(struct alignments) == 24 + 12 + 20, "the alignment of backoff, its options and costs is 4");
+#define ALIGNED(type, bytes)  \
+    struct type##_alignment { \
+        char before;          \
+        type it;              \
+    };                        \
+    CC_STATIC_ASSERT_(offsetof(struct type##_alignment, it) == (bytes), "alignment of " #type)
+ALIGNED(cc_backoff_t, 4);
+ALIGNED(cc_backoff_options_t, 4);
+ALIGNED(cc_costs_t, 4);
+ALIGNED(cc_parker_t, 4);
+ALIGNED(cc_lock_t, 4);
+ALIGNED(cc_event_t, 4);
+ALIGNED(cc_channel_options_t, sizeof(size_t));
 
 CC_STATIC_ASSERT_(sizeof(cc_backoff_t) == 20, "backoff");
 CC_STATIC_ASSERT_(offsetof(cc_backoff_t, current) == 0, "backoff");
 CC_STATIC_ASSERT_(offsetof(cc_backoff_t, min) == 4, "backoff");
 CC_STATIC_ASSERT_(offsetof(cc_backoff_t, max) == 8, "backoff");
 CC_STATIC_ASSERT_(offsetof(cc_backoff_t, yields) == 12, "backoff");
-CC_STATIC_ASSERT_(offsetof(cc_backoff_t, yield_limit) == 16, "backoff");
+CC_STATIC_ASSERT_(offsetof(cc_backoff_t, max_yields) == 16, "backoff");
 CC_STATIC_ASSERT_(sizeof(cc_backoff_options_t) == 8, "backoff options");
 CC_STATIC_ASSERT_(offsetof(cc_backoff_options_t, spin_limit) == 0, "backoff options");
 CC_STATIC_ASSERT_(offsetof(cc_backoff_options_t, yield_limit) == 4, "backoff options");

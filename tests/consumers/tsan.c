@@ -166,7 +166,8 @@ static void receive(const message_t *message)
 static void part_channel(uint32_t kind, bool in_place)
 {
     pthread_t thread;
-    REQUIRE(messages_create(&channel, 4, kind) == 0);
+    cc_channel_options_t options = { 4, 0, kind, CC_SNOOZE_ADAPTIVE };
+    REQUIRE(messages_create(&channel, &options) == 0);
     REQUIRE(pthread_create(&thread, NULL, in_place ? send_in_place : send_pointers, NULL) == 0);
     for (int i = 0; i < ROUNDS; i++) {
         message_t message[2];
@@ -214,7 +215,9 @@ static void *send_by_select(void *unused)
 static void part_select(void)
 {
     pthread_t thread;
-    REQUIRE(messages_create(&channel, 4, CC_CHANNEL_MPMC) == 0 && messages_create(&second, 4, CC_CHANNEL_SPSC) == 0);
+    cc_channel_options_t options[] = { { 4, 0, CC_CHANNEL_MPMC, CC_SNOOZE_ADAPTIVE },
+                                       { 4, 0, CC_CHANNEL_SPSC, CC_SNOOZE_ADAPTIVE } };
+    REQUIRE(messages_create(&channel, &options[0]) == 0 && messages_create(&second, &options[1]) == 0);
     REQUIRE(pthread_create(&thread, NULL, send_by_select, NULL) == 0);
     for (int i = 0; i < ROUNDS; i++) {
         message_t message;

@@ -275,6 +275,22 @@ def program_compiles_without_a_warning_and_runs(name):
 
 
 @case
+def sizes_in_the_manual_are_those_of_the_compiler():
+    page = (SOURCE / "man/concede.7").read_text()
+    rows = re.findall(r"^\.It Vt (cc_\w+) Ta (\d+) Ta (\d+)", page, flags=re.M)
+    values = re.findall(r"^\.Dv (CC_\w+)\n(?:is )?(0x[0-9a-f]+|\d+),$", page, flags=re.M)
+    need(len(rows) >= 8 and len(values) >= 4, (rows, values))
+    lines = ["_Static_assert(sizeof(%s) == %s && _Alignof(%s) == %s, \"\");" % (t, size, t, alignment)
+             for t, size, alignment in rows] + ["_Static_assert(%s == %s, \"\");" % v for v in values]
+    if sys.maxsize < 1 << 32:
+        skip("the table is of 64 bits")
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder, "sizes.c")
+        source.write_text("#include <concede/concede.h>\n" + "\n".join(lines) + "\n")
+        run(os.environ.get("CC", "cc"), "-std=c11", "-fsyntax-only", "-I", SOURCE / "include", source)
+
+
+@case
 def table_of_ports_has_every_target_and_no_failure():
     targets = re.findall(r'^(?:port|emulated) \S+ "([^"]+)"', (SOURCE / "scripts/ports.sh").read_text(), flags=re.M)
     ports = (SOURCE / "doc/ports.md").read_text()

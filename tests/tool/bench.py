@@ -78,11 +78,28 @@ def a_file_that_is_no_result_is_refused(option):
 
 
 @case
+def it_tells_in_which_phase_the_waits_of_concede_ended():
+    arguments = ["lock.tight", "park.pingpong", "-t", "1,4", "--only", "concede,pthread_mutex", "-s", "0.3", "-r", "1"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = folder + "/results.json"
+        text = bench(*arguments, "--json", path)[0]
+        data = json.loads(pathlib.Path(path).read_text())
+    alone, together = [{r["name"]: r["metrics"] for r in run["results"]} for run in data["runs"][:2]]
+    phases = ["spun", "yielded", "slept"]
+    need([alone["concede"][p]["median"] for p in phases] == [0, 0, 0], alone)
+    need(sum(together["concede"][p]["median"] for p in phases) > 0, together)
+    need(not set(phases) & set(together["pthread_mutex"]), together)
+    event = {r["name"]: r["metrics"] for r in data["runs"][2]["results"]}
+    need(event["concede event"]["slept"]["median"] > 0 and "slept" not in event["concede parker"], event)
+    need(text.count("concede, waits in 100 operations: ") == 1, text)
+
+
+@case
 def every_workload_and_implementation_in_the_list_can_be_measured_by_name():
     listed = bench("--list", width=500)[0]
     names = re.findall(r"^  ([a-z]+\.[a-z_]+)$", listed, flags=re.M)
     need({"cas.fetch_mul", "lock.tight", "condition.buffer", "park.pingpong", "channel.stream"} <= set(names), listed)
-    for family in ("lock", "condition", "channel"):
+    for family in ("lock", "condition", "channel", "select"):
         part = re.search(r"^%s:\n((?:  .*\n)+)" % family, listed, flags=re.M).group(1)
         name = re.match(r"  (.*?): ", part).group(1)
         data = json.loads(bench(family, "--only", name, "-t", "2", "--json", "-", *FAST)[0])
@@ -184,7 +201,8 @@ def a_cell_of_a_map_can_be_chosen():
     got = [(r["parameters"]["held_ns"], r["parameters"]["outside_ns"], r["parameters"]["threads"])
            for r in data["runs"]]
     need(got == [(1000, 5000, 3), (200, 5000, 3)], got)
-    need({"rate", "p50", "p99", "p999", "cpu", "jain"} == set(data["runs"][0]["results"][0]["metrics"]),
+    phases = {"spun", "yielded", "slept"}
+    need({"rate", "p50", "p99", "p999", "cpu", "jain"} == set(data["runs"][0]["results"][0]["metrics"]) - phases,
          data["runs"][0])
     data = json.loads(bench("channel.map", "--between", "1:1,2:1", "--interval", "0", "--burst", "16", "--work", "1us",
                             "--only",

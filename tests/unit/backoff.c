@@ -202,7 +202,7 @@ TEST(all_zero_acts_as_the_default)
              step++) /* as CC_BACKOFF_INIT: a snooze first makes it CC_SNOOZE_INIT, above */
             DOES(cc_backoff_spin(&b), UINT64_C(1) << (step < 10 ? step : 10), 0);
         CHECK(!cc_backoff_is_completed(&b));
-        CHECK_EQ(b.yield_limit, 4);
+        CHECK_EQ(b.max_yields, 4);
     }
 }
 
@@ -221,7 +221,7 @@ TEST(step_form_makes_bad_limits_safe)
         cc_backoff_t b;
         cc_backoff_init_options(&b, &options);
         CHECK_EQ(b.max, cases[i].max);
-        CHECK_EQ(b.yield_limit, cases[i].yields);
+        CHECK_EQ(b.max_yields, cases[i].yields);
     }
 }
 

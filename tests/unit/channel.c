@@ -320,8 +320,13 @@ TEST(a_typed_channel_knows_its_size)
     BOTH_KINDS(kind)
     {
         point p = { 1, 2, 3 }, got = { 0, 0, 0 }, some[3];
+        cc_channel_options_t options = { 4, 1, kind, 7 };
         fake_start();
-        REQUIRE(points_create(&ch, 4, kind) == 0);
+        CHECK_EQ(points_create(&ch, NULL), EINVAL);
+        REQUIRE(points_create(&ch, &options) == 0);
+        CHECK_EQ(options.message_size, 1);
+        CHECK_EQ(ch->snooze_iters, 7);
+        CHECK_EQ(cc_channel_capacity(ch), 4);
         CHECK_EQ(points_send(ch, p), 0);
         CHECK_EQ(points_try_send(ch, p), 0);
         CHECK_EQ(points_send_timeout(ch, p, 5), 0);
@@ -371,8 +376,9 @@ TEST(a_typed_channel_carries_pointers)
     BOTH_KINDS(kind)
     {
         point some[2], *in[] = { &some[0], &some[1] }, *out[] = { NULL, NULL, NULL };
+        cc_channel_options_t options = { 4, 0, kind, CC_SNOOZE_ADAPTIVE };
         fake_start();
-        REQUIRE(places_create(&ch, 4, kind) == 0);
+        REQUIRE(places_create(&ch, &options) == 0);
         CHECK_EQ(places_send_many(ch, in, 2), 2);
         CHECK_EQ(places_send(ch, in[0]), 0);
         CHECK_EQ(places_recv_many(ch, out, 2), 2);

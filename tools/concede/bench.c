@@ -17,6 +17,7 @@ enum {
     INTERVAL,
     BURST,
     WORK,
+    CHANNELS,
     NEIGHBOURS,
     SECONDS,
     REPEATS,
@@ -43,6 +44,7 @@ static const tool_option_t options[] = {
                    "park.late; until park.timeout times out" },
     [BURST] = { 0, "burst", "N[,...]", "messages that are sent at once in channel.map" },
     [WORK] = { 0, "work", "TIME[,...]", "work on each message in channel.map and condition.buffer" },
+    [CHANNELS] = { 0, "channels", "N[,...]", "channels to select from, 1 to 64" },
     [NEIGHBOURS] = { 'n', "neighbours", "N[@CPU]",
                      "beside N processes that only count, on each usable CPU, or on this one" },
     [SECONDS] = { 's', "seconds", "S",
@@ -68,7 +70,7 @@ static const tool_option_t options[] = {
 };
 const tool_command_t concede_bench = {
     "bench",
-    "[cas|lock|condition|park|channel|all|WORKLOAD]... [OPTION]...",
+    "[cas|lock|condition|park|channel|select|all|WORKLOAD]... [OPTION]...",
     "Measure concede beside what else there is.",
     "Every implementation of a workload runs in turn inside each round, in rotated order, so that all meet the same "
     "machine. A ratio is taken inside a round; shown are the median of the rounds and, as +-, half the distance "
@@ -189,7 +191,7 @@ typedef struct request {
 static void add_workload(request *r, const char *word)
 {
     if (!is_workload(word)) unknown_workload(word);
-    if (strcmp(word, "all") == 0) word = "cas,lock,condition,park,channel";
+    if (strcmp(word, "all") == 0) word = "cas,lock,condition,park,channel,select";
     size_t at = strlen(r->workloads);
     if (at + strlen(word) + 2 > sizeof r->workloads) tool_usage_error(&concede_bench, "too many workloads");
     snprintf(r->workloads + at, sizeof r->workloads - at, "%s%s", at ? "," : "", word);
@@ -201,6 +203,11 @@ static bool parse_thread_count(const char *text, uint32_t *value)
     if (!tool_parse_count(text, 1, 1024, &n)) return false;
     *value = (uint32_t)n;
     return true;
+}
+
+static bool parse_channels(const char *text, uint32_t *value)
+{
+    return parse_thread_count(text, value) && *value <= BENCH_MOST_CHANNELS;
 }
 
 /* A time of at most a second. */
@@ -292,6 +299,9 @@ static void take_option(request *r, int option, const char *value)
         parse_values(&measure->values[BENCH_BY_BURST], "burst", value, parse_thread_count, "numbers from 1 to 1024");
         break;
     case WORK: parse_values(&measure->values[BENCH_BY_WORK], "work", value, parse_time, times); break;
+    case CHANNELS:
+        parse_values(&measure->values[BENCH_BY_CHANNELS], "channels", value, parse_channels, "numbers from 1 to 64");
+        break;
     case NEIGHBOURS: parse_neighbours(measure, value); break;
     case SECONDS: measure->slice = parse_seconds(value); break;
     case REPEATS: measure->repeats = parse_number("repeats", value, BENCH_ROUNDS); break;

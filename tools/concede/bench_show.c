@@ -57,10 +57,11 @@ void show_run_name(const bench_run *run, char *text, size_t size)
     if (strcmp(run->workload, "channel.many") == 0 || strcmp(run->workload, "channel.map") == 0 ||
         (run->family == BENCH_CONDITION && s->senders))
         ADD(", %u:%u", s->senders, s->threads - s->senders);
-    else if (s->threads != 2 || run->family != BENCH_CHANNEL)
+    else if (run->family != BENCH_SELECT && (s->threads != 2 || run->family != BENCH_CHANNEL))
         ADD(", %u thread%s", s->threads, s->threads == 1 ? "" : "s");
     if (s->held_ns || strcmp(run->workload, "lock.map") == 0) ADD(", held %s", shortest(s->held_ns));
     if (strcmp(run->workload, "lock.map") == 0) ADD(", %s outside", shortest(s->outside_ns));
+    if (s->channels) ADD(", %u channel%s", s->channels, s->channels == 1 ? "" : "s");
     if (s->interval_ns) ADD(", every %s", shortest(s->interval_ns));
     if (strcmp(run->workload, "channel.map") == 0) {
         if (!s->interval_ns) ADD(", as fast as it goes");
@@ -100,13 +101,36 @@ static void describe_noise(const bench_run *run, char *text, size_t size)
     if (n > 0 && n < (int)size) text[n - 1] = 0;
 }
 
+/* How the waits of one of concede's forms ended, in a sentence; "" if there were none. */
+static void describe_waits(const bench_result *result, char *text, size_t size)
+{
+    char share[3][16];
+    double all = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        double in_100 = 100 * result->metrics[BENCH_SPUN + i].value.median;
+        bool tiny = in_100 > 0 && in_100 < 0.001;
+        snprintf(share[i], sizeof *share, tiny ? "<0.001" : "%.3g", in_100);
+        all += in_100;
+    }
+    snprintf(text, size, "%s, waits in 100 operations: %s ended spinning, %s yielding, %s asleep.", result->name,
+             share[0], share[1], share[2]);
+    if (all == 0) text[0] = 0;
+}
+
+static void print_note(const char *note)
+{
+    if (!note[0]) return;
+    fputs("  ", stdout);
+    tool_wrap(stdout, 2, note);
+}
+
 static void print_run(const bench_run *run)
 {
     char name[128];
-    const char *heads[BENCH_METRICS + 4] = { "<" };
-    char metric_heads[BENCH_METRICS][32];
+    const char *heads[BENCH_COLUMNS + 4] = { "<" };
+    char metric_heads[BENCH_COLUMNS][32];
     int columns = 1;
-    uint32_t others[BENCH_METRICS], other_count = 0;
+    uint32_t others[BENCH_COLUMNS], other_count = 0;
     show_run_name(run, name, sizeof name);
     char title[sizeof name + sizeof run->title + 2];
     snprintf(title, sizeof title, "%s: %s", name, run->title);
@@ -117,7 +141,7 @@ static void print_run(const bench_run *run)
     heads[columns++] = "~+-";
     bool ratios = run->results > 1 && ranks(run);
     if (ratios) heads[columns++] = ">better by", heads[columns++] = "~+-";
-    for (uint32_t m = 0; m < BENCH_METRICS; m++) {
+    for (uint32_t m = 0; m < BENCH_COLUMNS; m++) {
         if (m == run->primary || run->result[0].metrics[m].count == 0) continue;
         others[other_count] = m;
         bool may_go = m == BENCH_RATE || m == BENCH_P50 || m == BENCH_CPU;
@@ -144,11 +168,12 @@ static void print_run(const bench_run *run)
     }
     tool_table_print(table, stdout, 2);
     char note[256];
-    describe_noise(run, note, sizeof note);
-    if (note[0]) {
-        fputs("  ", stdout);
-        tool_wrap(stdout, 2, note);
+    for (uint32_t i = 0; i < run->results; i++) {
+        describe_waits(&run->result[i], note, sizeof note);
+        print_note(note);
     }
+    describe_noise(run, note, sizeof note);
+    print_note(note);
     putchar('\n');
 }
 
@@ -358,7 +383,8 @@ void show_table(const bench_report *report)
 
 void show_csv(const bench_report *report)
 {
-    puts("workload,threads,senders,held_ns,outside_ns,work_ns,interval_ns,capacity,message_size,burst,name,metric,unit,"
+    puts("workload,threads,senders,held_ns,outside_ns,work_ns,interval_ns,capacity,message_size,burst,channels,name,"
+         "metric,unit,"
          "rounds,"
          "median,q1,q3,ratio,ratio_q1,ratio_q3");
     for (uint32_t i = 0; i < report->runs; i++) {
@@ -368,10 +394,10 @@ void show_csv(const bench_report *report)
             for (uint32_t m = 0; m < BENCH_METRICS; m++) {
                 const bench_samples *samples = &run->result[k].metrics[m];
                 if (samples->count == 0) continue;
-                printf("%s,%u,%u,%u,%u,%u,%u,%u,%u,%u,\"%s\",%s,%s,%u,%.6g,%.6g,%.6g,", run->workload, s->threads,
+                printf("%s,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,\"%s\",%s,%s,%u,%.6g,%.6g,%.6g,", run->workload, s->threads,
                        s->senders, s->held_ns, s->outside_ns, s->work_ns, s->interval_ns, s->capacity, s->message_size,
-                       s->burst, run->result[k].name, bench_metrics[m].key, bench_metrics[m].unit, run->rounds,
-                       samples->value.median, samples->value.q1, samples->value.q3);
+                       s->burst, s->channels, run->result[k].name, bench_metrics[m].key, bench_metrics[m].unit,
+                       run->rounds, samples->value.median, samples->value.q1, samples->value.q3);
                 if (samples->has_ratio)
                     printf("%.6g,%.6g,%.6g\n", samples->ratio.median, samples->ratio.q1, samples->ratio.q3);
                 else
@@ -394,11 +420,11 @@ static void markdown_run(const bench_run *run)
            run->title, run->rounds, tool_figure(run->slice_ms), note[0] ? " " : "", note,
            bench_metrics[run->primary].title);
     if (ratios) printf(" %s better by | +- |", baseline);
-    for (uint32_t m = 0; m < BENCH_METRICS; m++)
+    for (uint32_t m = 0; m < BENCH_COLUMNS; m++)
         if (m != run->primary && run->result[0].metrics[m].count) printf(" %s |", bench_metrics[m].title);
     printf(" sleeps |\n|---|---:|---:|");
     if (ratios) printf("---:|---:|");
-    for (uint32_t m = 0; m < BENCH_METRICS; m++)
+    for (uint32_t m = 0; m < BENCH_COLUMNS; m++)
         if (m != run->primary && run->result[0].metrics[m].count) printf("---:|");
     puts("---|");
     for (uint32_t i = 0; i < run->results; i++) {
@@ -413,12 +439,19 @@ static void markdown_run(const bench_run *run)
         } else if (ratios) {
             printf(" | |");
         }
-        for (uint32_t m = 0; m < BENCH_METRICS; m++)
+        for (uint32_t m = 0; m < BENCH_COLUMNS; m++)
             if (m != run->primary && result->metrics[m].count)
                 printf(" %s |", shown(m, result->metrics[m].value.median));
         printf(" %s |\n", result->flags & BENCH_CAN_SLEEP ? "yes" : "no");
     }
     putchar('\n');
+    bool any = false;
+    for (uint32_t i = 0; i < run->results; i++) {
+        describe_waits(&run->result[i], note, sizeof note);
+        if (note[0]) printf("%s%s", any ? " " : "", note);
+        any |= note[0] != 0;
+    }
+    if (any) puts("\n");
 }
 
 static const bench_result *find_result(const bench_run *run, const char *name)
@@ -451,8 +484,8 @@ static void markdown_columns(const bench_run *const *runs, uint32_t count, bool 
     }
     /* What else the last run, with the most threads, says about each. */
     const bench_run *last = runs[count - 1];
-    uint32_t extra[BENCH_METRICS], extras = 0;
-    for (uint32_t m = 0; threads_only && m < BENCH_METRICS; m++)
+    uint32_t extra[BENCH_COLUMNS], extras = 0;
+    for (uint32_t m = 0; threads_only && m < BENCH_COLUMNS; m++)
         if (m != last->primary && (m == BENCH_RATE || m >= BENCH_JAIN) && last->result[0].metrics[m].count)
             extra[extras++] = m;
     for (uint32_t e = 0; e < extras; e++) printf(" %s at %u |", bench_metrics[extra[e]].title, last->setting.threads);
@@ -537,7 +570,8 @@ void show_document(const bench_report *report)
         "| bold | the best, where it beats the next in three of four rounds |\n"
         "| latency | a lock's includes one reading of the clock, a round trip's half of one for each way |\n"
         "| CPU ns | CPU time of all threads (at intervals: of the receiver) for one operation |\n"
-        "| Jain | how evenly the threads share the operations of a slice: 1 is even, 1/n is all to one. Threads that "
+        "| Jain | how evenly the threads share the operations of a slice: 1 if all did as many, 1/n if one of n did "
+        "all. Threads that "
         "share a CPU "
         "take turns of 3 to 4 ms on it, so with more threads than CPUs a slice lasts at least four turns, 16 ms, for "
         "each thread "
@@ -589,7 +623,7 @@ bool show_changes(const bench_report *before, const bench_report *after, uint32_
                 old = &before->run[k];
         for (uint32_t k = 0; old && k < run->results; k++) {
             const bench_result *is = &run->result[k], *was = find_result(old, is->name);
-            for (uint32_t m = 0; was && m < BENCH_METRICS; m++) {
+            for (uint32_t m = 0; was && m < BENCH_COLUMNS; m++) {
                 if (is->metrics[m].count == 0 || was->metrics[m].count == 0 || m == BENCH_WORST) continue;
                 const bench_spread *a = &was->metrics[m].value, *b = &is->metrics[m].value;
                 double change = a->median != 0 ? b->median / a->median - 1 : 0, noise = noise_of(a) + noise_of(b);
@@ -614,6 +648,8 @@ bool show_changes(const bench_report *before, const bench_report *after, uint32_
     }
     if (changed > 0) printf("Since %.10s, more than the noise:\n", before->date);
     tool_table_print(table, stdout, 2);
-    if (changed + same > 0) printf("%u figures changed by more than the noise, %u did not.\n", changed, same);
+    if (changed + same > 0)
+        printf("%u %s changed by more than the noise, %u did not.\n", changed, changed == 1 ? "figure" : "figures",
+               same);
     return changed + same > 0;
 }

@@ -54,7 +54,7 @@ static void write_progression(json_writer_t *w, double pause, double yield, doub
     double since = 0;
     json_open(w, "progression", '[');
     for (; b.yields == 0; cc_backoff_advance_(&b)) write_step(w, "spin", b.current, b.current * pause, &since);
-    for (uint32_t i = 0; i < b.yield_limit; i++) write_step(w, "yield", 0, yield, &since);
+    for (uint32_t i = 0; i < b.max_yields; i++) write_step(w, "yield", 0, yield, &since);
     if (isfinite(wake)) write_step(w, "sleep", 0, wake, &since);
     json_close(w);
 }

@@ -26,7 +26,7 @@ static const tool_option_t options[] = {
     [ONLY] = { 'o', "only", "NAME[,...]", "only implementations whose name begins so" },
     [SEED] = { 0, "seed", "N", "another order of what happens at the same time (default 1)" },
     [EVENTS] = { 0, "events", "N", "end a run after so many events (default 400000)" },
-    [JSON] = { 0, "json", "FILE", "write the results as JSON (-: standard output, in place of the table)" },
+    [JSON] = { 0, "json", "[FILE]", "write JSON to the file as well, or print it in place of the table" },
     [CSV] = { 0, "csv", NULL, "print one line for each metric in place of the table" },
     [LIST] = { 0, "list", NULL, "print the machines', workloads' and implementations' names and exit" },
     { 0, NULL, NULL, NULL },

@@ -27,7 +27,7 @@ enum { COMPARE, PROFILE, JSON };
 static const tool_option_t options[] = {
     [COMPARE] = { 0, "compare", "N", "run it N times each way, in turn, and tell the difference" },
     [PROFILE] = { 0, "profile", NULL, "keep the C library's locks and only watch" },
-    [JSON] = { 0, "json", "FILE", "write what was found as JSON; - is the standard output" },
+    [JSON] = { 0, "json", "[FILE]", "write what was found as JSON to the file, or to the standard output" },
     { 0, NULL, NULL, NULL },
 };
 

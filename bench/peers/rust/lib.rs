@@ -30,6 +30,7 @@ pub struct Setting {
     capacity: u32,
     message_size: u32,
     burst: u32,
+    channels: u32,
 }
 
 const GAPS: u32 = 1024;
@@ -79,6 +80,7 @@ const CAS: u32 = 0;
 const LOCK: u32 = 1;
 const CONDITION: u32 = 2;
 const CHANNEL: u32 = 4;
+const SELECT: u32 = 5;
 const CAN_SLEEP: u32 = 4;
 const ONE_TO_ONE: u32 = 8;
 
@@ -737,3 +739,136 @@ pub static rust_std_8: Subject = sync_channel::<0>();
 pub static rust_std_64: Subject = sync_channel::<7>();
 #[no_mangle]
 pub static rust_std_256: Subject = sync_channel::<31>();
+
+// ---- select --------------------------------------------------------------------------------------------------------
+
+struct Channels {
+    senders: Vec<crossbeam_channel::Sender<u64>>,
+    receivers: Vec<crossbeam_channel::Receiver<u64>>,
+    capacity: u32,
+}
+
+impl Channels {
+    fn select(&self) -> crossbeam_channel::Select {
+        let mut select = crossbeam_channel::Select::new();
+        for receiver in &self.receivers {
+            select.recv(receiver);
+        }
+        select
+    }
+
+    #[inline(always)]
+    fn receive(&self, select: &mut crossbeam_channel::Select) -> u64 {
+        let operation = select.select();
+        let index = operation.index();
+        operation.recv(&self.receivers[index]).unwrap()
+    }
+
+    #[inline(always)]
+    fn send(&self, i: usize, value: u64) {
+        let _ = self.senders[i].send(value);
+    }
+}
+
+extern "C" fn select_ready(t: *mut Thread) {
+    let t = unsafe { &mut *t };
+    let channels = unsafe { &*(t.object as *const Channels) };
+    let n = channels.senders.len();
+    let count = n * std::cmp::min(channels.capacity, 64) as usize;
+    let mut select = channels.select();
+    let (mut ops, mut sum) = (0, 0u64);
+    while !t.stopped() {
+        for i in 0..count {
+            channels.send(i % n, i as u64 + 1);
+        }
+        let before = ticks();
+        for _ in 0..count {
+            sum = sum.wrapping_add(channels.receive(&mut select));
+        }
+        t.record((ticks() - before) / count as u64);
+        sum = sum.wrapping_sub((count * (count + 1) / 2) as u64);
+        ops += count as u64;
+    }
+    t.ops = ops;
+    t.sum = sum; // 0, if what was received is what was sent
+}
+
+extern "C" fn select_asleep(t: *mut Thread) {
+    let t = unsafe { &mut *t };
+    let channels = unsafe { &*(t.object as *const Channels) };
+    if t.index == 0 {
+        let mut due = ticks();
+        let mut sent = 0u32;
+        loop {
+            due += t.next_gap(sent) as u64;
+            unsafe { bench_pace(&mut due) };
+            let value = if t.stopped() { 0 } else { ticks() };
+            channels.send(sent as usize % channels.senders.len(), value);
+            sent = sent.wrapping_add(1);
+            if value == 0 {
+                break;
+            }
+        }
+    } else {
+        let mut select = channels.select();
+        let mut ops = 0;
+        loop {
+            let value = channels.receive(&mut select);
+            if value == 0 {
+                break;
+            }
+            t.record(ticks().saturating_sub(value));
+            ops += 1;
+        }
+        t.ops = ops;
+    }
+}
+
+extern "C" fn select_stream(t: *mut Thread) {
+    let t = unsafe { &mut *t };
+    let channels = unsafe { &*(t.object as *const Channels) };
+    let n = channels.senders.len();
+    let (mut ops, mut sum) = (0u64, 0u64);
+    if t.index == 0 {
+        let mut value = 0u64;
+        while !t.stopped() {
+            value += 1;
+            sum = sum.wrapping_add(value);
+            channels.send(value as usize % n, value);
+        }
+        for i in 0..n {
+            channels.send(i, 0);
+        }
+    } else {
+        let mut select = channels.select();
+        let mut ended = 0;
+        while ended < n {
+            let value = channels.receive(&mut select);
+            if value == 0 {
+                ended += 1;
+            } else {
+                ops += 1;
+            }
+            sum = sum.wrapping_add(value);
+        }
+        t.ops = ops;
+    }
+    t.sum = sum;
+}
+
+extern "C" fn select_create(s: &Setting) -> *mut c_void {
+    check_sizes();
+    let (senders, receivers) = (0..s.channels).map(|_| crossbeam_channel::bounded(s.capacity as usize)).unzip();
+    Box::into_raw(Box::new(Channels { senders, receivers, capacity: s.capacity })) as *mut c_void
+}
+
+#[no_mangle]
+pub static rust_crossbeam_select: Subject = Subject {
+    family: SELECT,
+    flags: CAN_SLEEP,
+    name: "crossbeam Select\0".as_ptr(),
+    uses: "Select, built once by the receiving thread, select(), recv() of bounded(); the loop is in Rust\0".as_ptr(),
+    create: select_create,
+    destroy: destroy::<Channels>,
+    loops: [Some(select_ready), Some(select_asleep), Some(select_stream), None, None],
+};

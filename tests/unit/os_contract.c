@@ -192,6 +192,14 @@ TEST(membarrier_works_once_it_is_registered)
     if (cc_os_membarrier_register_()) CHECK(cc_os_membarrier_());
 }
 
+TEST(sequences_have_a_barrier_where_they_have_an_area)
+{
+    uintptr_t area = 0;
+    const char *reason = cc_os_sequence_area_(&area);
+    if (reason) CHECK(strlen(reason) > 0);
+    if (!reason) CHECK(area != 0 && cc_os_sequence_barrier_());
+}
+
 #if !defined(_WIN32)
 #include <fcntl.h>
 #include <limits.h>

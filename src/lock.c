@@ -73,7 +73,7 @@ enum {
  *   SHARE_AFTER  the end of a longer section is worth knowing, although saying so takes the line from the holder
  *   OWED_NS      from the first sleep until the waiter is owed the lock
  * The factors in spin_() are the least with which lock.tight keeps four fifths of its rate from 8 to 256 CPUs (1024 and
- * 2048 times), and the ones between which lock.map is best with 8 CPUs (16) and with 64 (2048). */
+ * 2048 times), and the ones between which lock.map is best with 8 CPUs (32) and with 64 (2048). */
 #if !defined(CC_LOCK_SPIN_NS)
 #define CC_LOCK_SPIN_NS 20000
 #endif

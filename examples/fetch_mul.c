@@ -37,7 +37,7 @@ static uint64_t fresh = 1, hot = 1;
 static void *worker(void *unused)
 {
     cc_backoff_t kept;
-    cc_backoff_init_ns(&kept, 500, 2000); /* long from the start, and not much longer: see backoff.h */
+    cc_backoff_init_ns(&kept, 500, 2500 * cc_costs()->cpus); /* long from the start: see backoff.h */
     for (int i = 0; i < ROUNDS; i++) {
         fetch_mul(&fresh, 3);
         fetch_mul_hot(&hot, 3, &kept);

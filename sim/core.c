@@ -616,8 +616,24 @@ static bool is_own(const line *l)
     return false;
 }
 
+/* Waits for a line that the thread has prefetched and that is on its way. */
+static void await_prefetch(const line *l)
+{
+    thread *t = self;
+    for (prefetch *f = t->prefetches; f < t->prefetches + PREFETCHES; f++) {
+        if (!f->event.place || f->request.line != l) continue;
+        t->time = queue[f->event.place].time;
+        t->in_transfer = true;
+        schedule(&t->resume, t->time);
+        wait_for_event();
+        t->in_transfer = false;
+        return;
+    }
+}
+
 static void read_line(line *l)
 {
+    if (!can_read(l, self->cpu) && !is_own(l)) await_prefetch(l);
     if (!can_read(l, self->cpu) && !is_own(l)) fetch(l, false);
 }
 
@@ -637,6 +653,7 @@ static void wait_for_stores(uint32_t left)
 static void own_line(line *l)
 {
     wait_for_stores(0);
+    if (!can_write(l, self->cpu)) await_prefetch(l);
     if (!can_write(l, self->cpu)) fetch(l, true);
     l->written = true;
 }
@@ -839,6 +856,11 @@ void sim_touch(void *p, size_t bytes)
 void model_pause_(void)
 {
     spend(cost.pause);
+}
+
+uint32_t model_random_(void)
+{
+    return sim_random(UINT32_MAX);
 }
 
 /* ---- what os.h asks ---- */

@@ -39,6 +39,7 @@ bool sim_cas_(void *p, size_t size, void *expected, uint64_t value);
 uint64_t sim_fetch_(int op, void *p, size_t size, uint64_t value);
 void sim_fence_(void);
 void *sim_copy_(void *to, const void *from, size_t bytes);
-void model_pause_(void); /* the name that pause.h calls */
+void model_pause_(void);      /* the name that pause.h calls */
+uint32_t model_random_(void); /* the name that backoff.c calls */
 
 #endif

@@ -58,7 +58,7 @@ static const sim_workload_t fetch_mul = {
     .primary = BENCH_RATE,
     .metrics = RATE | BIT(BENCH_RETRIES),
     .scales = true,
-    .virtual_ms = 4,
+    .virtual_ms = 20,
 };
 static const sim_workload_t tight = {
     .name = "lock.tight",

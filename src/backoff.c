@@ -1,11 +1,14 @@
 /* backoff.c: where random backoffs start. */
 #include "backoff.h"
 
+#include <concede/atomic.h>
+
 #if defined(CC_MODEL)
-/* A checker runs the same program again and again, so that nothing in it may depend on what came before. */
+/* A checker runs the same program again and again, so that nothing in it may depend on what came before; a simulator
+ * has threads in virtual time only, which must differ from each other. Each has its own source. */
 uint32_t cc_backoff_seed_(void)
 {
-    return 1;
+    return model_random_();
 }
 #else
 /* Each thread has a series of its own and draws its seeds from it. The series starts from its address, which no two

@@ -61,20 +61,27 @@ enum {
     RELEASES = CC_LOCK_RELEASES_
 };
 
-/* Times, because pauses differ by ten between CPUs. Chosen on 2 CPUs of AMD Zen 4 under KVM with `concede bench lock`:
+/* Times, because pauses differ by ten between CPUs. Chosen with `concede simulate lock` on all its machines and with
+ * `concede bench lock` on 2 CPUs of AMD Zen 4 under KVM:
  *   SPIN         all spinning of one wait, before it sleeps: what a wake-up costs both sides
- *   BACKOFF_MIN  the range of the random interval after a lost race. It starts long: a look takes the line from the
- *   BACKOFF_MAX  holder for some 200 ns, and between two looks whoever has the lock gets on at full speed
+ *   NEAREST      no line gets from one core to another faster (sim/machines: 18 ns at the least)
+ *   SHORT        what a waiter takes for a short section, in time that it pauses. Half of it and twice as much change
+ *                nothing but lock.map at 32 CPUs and more, by a tenth
+ *   NAP_FROM     to sleep for less than this takes longer than it saves
+ *   AWAY_MAX     the longest interval of staying away: no more than until somebody is owed the lock
  *   YIELD_AFTER  a section that lasts longer may be one whose holder has lost its CPU, perhaps to us
  *   SHARE_AFTER  the end of a longer section is worth knowing, although saying so takes the line from the holder
- *   OWED_NS      from the first sleep until the waiter is owed the lock */
+ *   OWED_NS      from the first sleep until the waiter is owed the lock
+ * The factors in spin_() are the least with which lock.tight keeps four fifths of its rate from 8 to 256 CPUs (1024 and
+ * 2048 times), and the ones between which lock.map is best with 8 CPUs (32) and with 64 (2048). */
 #if !defined(CC_LOCK_SPIN_NS)
 #define CC_LOCK_SPIN_NS 20000
 #endif
 #if !defined(CC_LOCK_OWED_NS)
 #define CC_LOCK_OWED_NS 1000000
 #endif
-enum { BACKOFF_MIN_NS = 1000, BACKOFF_MAX_NS = 8000, YIELD_AFTER_NS = 4000, SHARE_AFTER_NS = 128 };
+enum { NEAREST_NS = 16, SHORT_NS = 500, NAP_FROM_NS = 16000, AWAY_MAX_NS = 1000000 };
+enum { YIELD_AFTER_NS = 4000, SHARE_AFTER_NS = 128 };
 
 /* Lets another thread run, which may be the holder, where yields pay at the moment; returns whether it did. */
 static bool yield_(void)
@@ -182,55 +189,105 @@ static uint32_t pauses_in_(const waiter_t *w, uint64_t ns)
     return w->never_calls && !cc_costs_are_known_() ? (uint32_t)(ns / 40) : cc_backoff_pauses_(ns);
 }
 
-/* Waits awake for about `spin_ns`; returns whether it took the lock. Two ways of waiting, and the count of releases
- * says which:
+/* How often the lock was released between two looks. Where releases are not counted, or somebody wrote a mark in place
+ * of the count, it is 0 or 1: whether we know of any. */
+static uint64_t releases_(uint32_t last, uint32_t seen)
+{
+    bool counted = (last & seen & SHARED) && !((last ^ seen) & SURE);
+    if (counted || area_() <= CC_LOCK_NO_AREA_) return (seen - last) / RELEASES;
+    return seen == HELD && last != HELD;
+}
+
+/* Stays away from the line for a while. A long while is a sleep that only time ends: it says nothing in the word, so no
+ * release pays for it. */
+static void stay_away_(const waiter_t *w, uint64_t ns)
+{
+    uint32_t nobody = 0; /* ... wakes it */
+    if (ns < NAP_FROM_NS || w->never_calls) {
+        cc_backoff_pause_(pauses_in_(w, ns));
+    } else {
+        uint64_t until = cc_deadline_in(ns);
+        (void)cc_os_wait_(&nobody, 0, until < w->deadline ? until : w->deadline);
+    }
+}
+
+/* Waits awake for about `spin_ns`, not counting the time that it stays away; returns whether it took the lock. How it
+ * waits is up to the count of releases:
  *
- *   One section goes on: nobody touches the line, so looking costs nothing, and we look after every pause. The same if
- *   one section ended and another began between two looks: that was one lost race.
- *   Several ended between two looks, or our swap failed: others take the lock faster than we can look, and each look
- *   holds them up. We back off for a random interval, whose range doubles each time.
+ *   The section goes on. Nobody touches the line, so looking costs nothing, and we look after every pause.
+ *   It ended and another began: that was a lost race. If sections are long it was only bad luck, and we look on. After
+ *   the second short one in a row we stay away for a random interval.
+ *   Releases follow each other faster than a line gets from one core to another: one thread has the lock for itself,
+ *   and each look takes the line away from it. We stay away for much longer.
  *
- * From the second interval on, and in a section that lasts long, it may be that the holder waits for a CPU, perhaps for
- * this one: a yield lets it run. But that may last for milliseconds, so not with a deadline. */
+ * How long is so many times as long as the look itself took, because that tells both how far away the line is and how
+ * many others want it; twice as many times with each lost race. So the looks of all waiters together take up a part of
+ * the line's time that does not grow with their number.
+ *
+ * From the second lost race on, and in a section that lasts long, it may be that the holder waits for a CPU, perhaps
+ * for this one: a yield lets it run. But that may last for milliseconds, so not with a deadline. */
 static bool spin_(waiter_t *w)
 {
     uint32_t last = look_(w);
     if (w->spin_ns == 0) return may_take_(w, last) && take_(w, last);
     uint32_t limit = pauses_in_(w, w->spin_ns);
     uint32_t yield_after = pauses_in_(w, YIELD_AFTER_NS);
-    uint32_t spun = 0;         /* pauses so far */
-    uint32_t same_section = 0; /* pauses since the last release that we know of */
     uint32_t share_after = pauses_in_(w, SHARE_AFTER_NS);
+    uint32_t short_section = pauses_in_(w, SHORT_NS);
+    uint32_t spun = 0;         /* pauses so far, and how often it stayed away */
+    uint32_t same_section = 0; /* pauses since the last release that we know of */
+    uint32_t since_yield = 0;  /* pauses */
+    uint32_t lost = 0;         /* races in short sections, one after the other */
+    bool is_local = false;     /* one thread has the lock for itself */
+    uint64_t away_ns = 0;      /* before the last look */
+    uint64_t looked_at = 0;    /* 0: the last look was not timed */
+    uint64_t look_ns = NEAREST_NS;
     bool yields = !w->never_calls && w->deadline == CC_FOREVER;
     bool stores = area_() > CC_LOCK_NO_AREA_;
-    cc_backoff_t backoff;
     uint32_t rng = cc_backoff_seed_();
-    cc_backoff_init(&backoff, pauses_in_(w, BACKOFF_MIN_NS), pauses_in_(w, BACKOFF_MAX_NS));
     for (uint32_t seen = last;; seen = look_(w)) {
-        uint32_t missed = stores && seen == HELD ? last != HELD : (seen - last) / RELEASES;
+        bool forgotten = stores && seen == HELD && last != HELD;
+        uint64_t releases = releases_(last, seen);
         last = seen;
         if (may_take_(w, seen)) {
             if (take_(w, seen)) return true;
-            missed = UINT32_MAX;
+            releases = releases ? releases : 1;
         }
         if (spun >= limit) return false;
+        if (looked_at) {
+            uint64_t now = cc_os_now_(); /* not before the swap: the line would be gone by then */
+            if (now >= w->deadline) return false;
+            look_ns = now - looked_at;
+            looked_at = 0;
+        }
+        if (releases) {
+            uint64_t waited_ns = away_ns + (uint64_t)same_section * SHORT_NS / short_section;
+            if (!forgotten) is_local = releases * NEAREST_NS > waited_ns;
+            bool is_short = releases * short_section > same_section; /* after staying away it is, for all we know */
+            lost = is_local || is_short ? lost + 1 : 0;
+            same_section = 0;
+        }
+        spun++;
+        if (releases && (is_local || lost > 1)) {
+            uint64_t factor = is_local ? UINT64_C(512) << (lost < 2 ? lost : 2) : UINT64_C(8) << (lost < 8 ? lost : 8);
+            uint64_t range = factor * look_ns < AWAY_MAX_NS ? factor * look_ns : AWAY_MAX_NS;
+            away_ns = cc_backoff_random_up_to_(&rng, (uint32_t)range);
+            if (is_local) away_ns = (away_ns + range) / 2; /* the rarer, the more evenly, so that all have their turn */
+            if (yields && lost > 1) w->has_yielded |= yield_();
+            stay_away_(w, away_ns);
+            if (!w->never_calls) looked_at = cc_os_now_();
+            continue;
+        }
         if (seen == HELD && stores && same_section >= share_after) { /* share; relaxed: a hint */
             if (cc_cas_relaxed(&w->lock->word, &seen, HELD | SHARED)) last = HELD | SHARED;
         }
-        if (missed > 1) {
-            if (yields && backoff.current > backoff.min) w->has_yielded |= yield_();
-            spun += backoff.current / 2 + 1; /* on average */
-            same_section = 0;
-            cc_backoff_jitter(&backoff, &rng);
-        } else {
-            same_section = missed ? 0 : same_section + 1;
-            if (yields && same_section > yield_after) {
-                w->has_yielded |= yield_();
-                same_section = 0;
-            }
-            spun++;
-            cc_pause();
+        away_ns = 0;
+        same_section++;
+        if (yields && ++since_yield > yield_after) {
+            w->has_yielded |= yield_();
+            since_yield = 0;
         }
+        cc_pause();
     }
 }
 

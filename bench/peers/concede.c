@@ -20,11 +20,11 @@
 
 #define SUBJECT concede_kept
 #define NAME    "concede kept"
-#define USES    "cc_backoff_init_ns(500, 2000), kept by the thread; cc_backoff_ease after a success that had to wait"
+#define USES    "cc_backoff_init_ns(500, 2500 for each CPU), kept; cc_backoff_ease after a success that had to wait"
 #define FLAGS   (BENCH_OURS | BENCH_BASELINE)
 #define CAS_LOCAL         \
     cc_backoff_t backoff; \
-    cc_backoff_init_ns(&backoff, 500, 2000);
+    cc_backoff_init_ns(&backoff, 500, UINT64_C(2500) * cc_costs()->cpus);
 #define CAS_FAILED cc_backoff(&backoff);
 #define CAS_DONE   cc_backoff_ease(&backoff);
 #include "../loops/cas.h"

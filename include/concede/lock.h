@@ -10,8 +10,9 @@
  * system can call off such a store (Linux with glibc 2.35 or later on x86-64 and ARM64; `concede info` says whether),
  * else by one read-modify-write. A thread that finds it held waits by reading. As long as one section goes on, it looks
  * after every pause, because that costs the holder nothing. When others take the lock faster than it can look, each
- * look holds them up: so it backs off at random intervals whose range doubles each time it loses. It lets others run in
- * between, unless other programs keep the CPUs busy; and when all that has cost as much as sleeping would, it sleeps.
+ * look holds them up: so it backs off at random intervals that are the longer the longer a look takes, and double each
+ * time it loses; a long one is a timed sleep. It lets others run in between, unless other programs keep the CPUs busy;
+ * and when looking has cost as much as sleeping would, it sleeps.
  * Releasing makes no system call unless somebody sleeps. On one usable CPU nobody spins.
  *
  * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with

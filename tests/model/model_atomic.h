@@ -82,6 +82,7 @@ bool model_sequence_store_(model_site_t *, void *p, size_t size, uint64_t expect
 void model_fence_(model_site_t *);
 bool model_heavy_(model_site_t *);
 void model_pause_(void);
+uint32_t model_random_(void);
 void *model_copy(void *to, const void *from, size_t bytes);
 
 #endif

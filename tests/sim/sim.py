@@ -79,6 +79,33 @@ def a_cohort_lock_beats_a_queue_lock_across_sockets():
     need(cohort > 1.1 * mcs, "cohort %s, MCS %s" % (cohort, mcs))
 
 
+# Where doc/simulation.md promises that nothing collapses: one machine of many dies, one of one mesh. Each: workload,
+# implementation, machine, CPUs, and the least share of the rate at the first count.
+@case(
+    each=[
+        "cas.fetch_mul; concede kept; epyc-2x64; 8,64,128; 0.75",
+        "cas.fetch_mul; concede kept; xeon-4x64; 8,64,256; 0.75",
+        "lock.tight; concede; epyc-2x64; 8,64,128; 0.75",
+        "lock.tight; concede; xeon-4x64; 8,64,256; 0.75",
+    ]
+)
+def no_collapse_where_none_is_promised(what):
+    workload, name, machine, cpus, least = what.split("; ")
+    found = figures(workload, "-m", machine, "--cpus", cpus, "--only", name, "--events", 150000)
+    rates = [found[workload, int(n), name] for n in cpus.split(",")]
+    need(min(rates) >= float(least) * rates[0], rates)
+
+
+# Sections that are longer, and work outside: the lock beside the best that sleeps.
+@case(each=["lock.apart; epyc-2x64; 8,64", "lock.apart; arm-128; 8,64"])
+def the_lock_keeps_up_with_the_best_that_sleeps(what):
+    workload, machine, cpus = what.split("; ")
+    found = figures(workload, "-m", machine, "--cpus", cpus, "--only", "concede,futex mutex", "--events", 60000)
+    for n in map(int, cpus.split(",")):
+        best = max(found[workload, n, name] for name in ("futex mutex", "futex mutex, spins"))
+        need(found[workload, n, "concede"] >= 0.8 * best, "%d CPUs: %s" % (n, found))
+
+
 @case
 def a_message_that_is_sent_is_received_and_nobody_hangs():
     rows = csv.DictReader(

@@ -154,7 +154,7 @@ TEST(spinning_ends_in_sleep_within_its_budget)
     cc_lock_acquire(&lock);
     CHECK(fake.pauses > 0);
     CHECK_EQ(fake.waits, 1);
-    CHECK(fake.now_ns - start <= 2 * (uint64_t)CC_LOCK_SPIN_NS + 2 * BACKOFF_MAX_NS);
+    CHECK(fake.now_ns - start <= 2 * (uint64_t)CC_LOCK_SPIN_NS);
     CHECK(fake.now_ns - start >= CC_LOCK_SPIN_NS / 4);
 }
 
@@ -253,29 +253,69 @@ static void takes_it_again_and_again(void)
     }
 }
 
-TEST(one_lost_race_is_no_reason_to_back_off)
+TEST(one_lost_race_is_no_reason_to_stay_away)
 {
     set_up_held(2);
     sections_a_pause = 1;
-    release_at_pause = 100;
+    release_at_pause = 2;
     fake.on_pause = takes_it_again_and_again;
     cc_lock_acquire(&lock);
     CHECK_EQ(fake.pauses, release_at_pause); /* it looked after each */
 }
 
-TEST(who_is_overtaken_again_and_again_backs_off)
+/* Sections that end at every so many pauses. */
+static unsigned pauses_a_section;
+static void takes_it_again_now_and_then(void)
 {
-    unsigned later = 0;
+    if (fake.pauses % pauses_a_section != 0 || fake.pauses > release_at_pause) return;
+    release();
+    if (fake.pauses < release_at_pause) CHECK(cc_lock_try_acquire(&lock));
+}
+
+TEST(lost_races_in_long_sections_are_no_reason_to_stay_away)
+{
+    set_up_held(2);
+    pauses_a_section = 30;
+    release_at_pause = 30 * 10;
+    fake.on_pause = takes_it_again_now_and_then;
+    cc_lock_acquire(&lock);
+    CHECK_EQ(fake.pauses, release_at_pause); /* it looked after each */
+}
+
+/* 5 sections a pause are too many for one line to carry; one every second pause is not. */
+static unsigned late_waits_of_50(unsigned sections, unsigned pauses)
+{
+    unsigned late = 0;
     for (unsigned i = 0; i < 50; i++) {
         set_up_held(2);
-        sections_a_pause = 5;
-        release_at_pause = 20 + i;
-        fake.on_pause = takes_it_again_and_again;
+        sections_a_pause = sections;
+        pauses_a_section = pauses;
+        release_at_pause = 20 + 2 * i;
+        fake.on_pause = sections ? takes_it_again_and_again : takes_it_again_now_and_then;
         cc_lock_acquire(&lock);
-        CHECK(fake.pauses - release_at_pause <= BACKOFF_MAX_NS / 40);
-        later += fake.pauses > release_at_pause;
+        late += fake.pauses > release_at_pause || fake.waits > 0;
     }
-    CHECK(later > 25); /* it was not looking when the lock came free */
+    return late;
+}
+
+TEST(whoever_is_overtaken_again_and_again_stays_away)
+{
+    CHECK(late_waits_of_50(5, 1) > 25); /* it was not looking when the lock came free */
+    CHECK(late_waits_of_50(0, 2) > 25);
+}
+
+/* Where one thread has the lock for itself a look costs it more than a waiter gains. */
+TEST(whoever_meets_a_lock_that_one_thread_has_for_itself_naps_without_a_word)
+{
+    set_up_held(2);
+    sections_a_pause = 5;
+    release_at_pause = 100000;
+    fake.on_pause = takes_it_again_and_again;
+    fake.asleep = release;
+    cc_lock_acquire(&lock);
+    CHECK_EQ(fake.waits, 1);
+    CHECK_EQ(fake.wakes, 0); /* the word does not say that it sleeps */
+    CHECK_EQ(state(), HELD);
 }
 
 static uint32_t pauses_of_one_wait(void)

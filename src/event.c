@@ -119,7 +119,7 @@ static bool sleep_once_(cc_event_await_t *await)
     uint64_t deadline = await->deadline;
     int woken = EAGAIN;
     if (cc_load_acquire(&event->epoch) == key) { /* [event.epoch] pairs with the add in cc_event_notify_slow_() */
-        uint64_t began = cc_count_now_();
+        uint64_t began = await->relayed ? cc_os_now_() : cc_count_now_();
         if (await->relayed) await->asleep_at = (uint32_t)began;
         CC_PROBE_(event__sleep, event);
         woken = cc_os_wait_(&event->epoch, key, deadline);
@@ -171,9 +171,12 @@ bool cc_event_wait_slow_(cc_event_t *event, uint32_t key, uint64_t deadline)
 #endif
 
 /* Whether the notifier of a relayed event wakes nobody, because a thread is on its way that will relay. A thread that
- * was woken and has not run for twice the time that a wake-up takes has no CPU: then another one is woken beside it.
- * The same goes for a lookout that has not looked for so long. The clock is read by the first 64 notifiers that leave
- * it to another thread, and then by each 64th, so that a stream of notifies hardly pays for it. */
+ * was woken and has not run for twice the time that a wake-up takes in the mean has no CPU: then another one is woken
+ * beside it. The same goes for a lookout that has not looked for so long. Where that is wrong it costs one wake-up more
+ * than the one that was waited for, so at most twice what was best.
+ *
+ * The clock takes as long as the rest of this call (20 ns on AMD Zen 3). It is read by the first 64 notifiers that
+ * leave it to another thread, and then by each 64th: a stream of notifies pays less than 1 ns each for it. */
 static bool leaves_it_to_another_(cc_event_t *event, uint32_t seen)
 {
     if (!(seen & (CC_EVENT_LOOKOUT_ | CC_EVENT_CLAIMS_))) return false;

@@ -105,6 +105,9 @@ cc_ending_t cc_snooze_yield_(uint64_t *now)
  *
  * Words of their own, because nothing depends on their order: a thread that reads one old and one new sleeps or spins
  * once when it should not have. */
+/* 64 ticks are some twenty time slices, so that two losses within them are no chance, and a trial that ends with a loss
+ * has cost one slice in twenty. 1024 ticks are a second: a neighbour that stays costs a slice in 300, and once it goes
+ * waits spin again within a second. */
 enum { TICK_SHIFT = 20, BUSY_FIRST = 64, BUSY_MAX = 1024 };
 static uint32_t busy_for_, busy_until_;
 
@@ -119,7 +122,8 @@ static int32_t since_(uint32_t then, uint32_t now)
     return (int32_t)(now - then);
 }
 
-/* When one of our threads was last seen on each CPU, in units of 2^14 ns: they come by here when they wait or wake.
+/* When one of our threads was last seen on each CPU, in units of 2^14 ns, a twelfth of LOST_CPU_NS, so that a line that
+ * others read is written that often at most. They come by here when they wait or wake.
  * CPUs that are 64 apart share a word, which at worst takes a neighbour's doing for ours. */
 enum { SEEN_SHIFT = 14, SEEN_CPUS = 64 };
 static uint32_t seen_at_[SEEN_CPUS];

@@ -219,6 +219,15 @@ static void gather_(cc_channel_t *channel, cc_direction_t direction)
     }
 }
 
+/* How many messages the threads of an MPMC side have taken since the position was at `*before`, which moves on. */
+static uint32_t overtaken_(cc_channel_t *channel, cc_direction_t direction, cc_index_ *before)
+{
+    cc_index_ position = cc_load_relaxed(&cc_mpmc_side_(channel, direction)->position); /* relaxed: a guess */
+    uint32_t taken = (uint32_t)((cc_index_)(position - *before) >> 1);
+    *before = position;
+    return taken;
+}
+
 /* With MPMC whoever is done waiting looks whether there is something for another, and relays: a wake-up may stand for
  * more than one message, because a burst notifies once, because a sender wakes nobody while one is on its way, and
  * because the message before it may have been half-finished when it was sent. */
@@ -235,6 +244,7 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
 {
     cc_event_await_t await = cc_event_await_begin_(cc_channel_event_(channel, direction), deadline);
     bool gathers = is_in_stream_(channel, direction);
+    cc_index_ position = 0;
     int result;
     await.snooze_iters = channel->snooze_iters;
     await.in_channel = true;
@@ -249,9 +259,11 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
         bool spins = await.pauses > 0;
         if (spins && !cc_channel_has_(channel, direction, 1) && cc_load_relaxed(&channel->closed) == CC_CHANNEL_OPEN_)
             result = EAGAIN;
-        else
+        else {
+            if (await.relayed) await.overtaken = overtaken_(channel, direction, &position);
             result = direction == CC_SENDING_ ? try_send_(channel, messages, n, done)
                                               : try_recv_(channel, messages, n, done);
+        }
         if (result != EAGAIN || !cc_event_await_step_(&await))
             break; /* [channel.sleep] the event before, the stamp after */
     }

@@ -3,10 +3,28 @@
 #include "channel_mpmc.h"
 
 #include "backoff.h"
+#include "os.h"
 
 /* A thread that lost the race for a position waits for a random while, because each try takes the line from the one
- * that won. The range was chosen with `concede bench channel.many` on 2 CPUs of AMD Zen 3. */
-enum { LOST_MIN_NS = 1000, LOST_MAX_NS = 8000 };
+ * that won. The range of that while doubles with each lost race, from a least to a most.
+ *
+ * Both grow with what a look at the position takes, which tells how far away the line is and how many threads queue for
+ * it: looks of N threads at random times within `range` keep the line busy for N * look / range. From 64 to 2048 looks
+ * leave most of the line to those who win, up to 256 threads; chosen with `concede simulate channel.many channel.pool`
+ * on all machines. On 2 CPUs of AMD Zen 3 `concede bench channel.many` does best with no less than 1 us, which is also
+ * what a look's time is worth that the clock cannot resolve. No thread waits for longer than a millisecond, although a
+ * look took longer because its CPU was taken away meanwhile. */
+enum { LOST_LEAST_NS = 1000, LOST_LEAST_LOOKS = 64, LOST_MOST_LOOKS = 2048, LOST_MOST_NS = 1000000 };
+
+static uint64_t range_after_loss_(uint64_t range, uint64_t look_ns)
+{
+    uint64_t least = LOST_LEAST_LOOKS * look_ns, most = LOST_MOST_LOOKS * look_ns;
+    range *= 2;
+    if (range > most) range = most;
+    if (range < least) range = least;
+    if (range < LOST_LEAST_NS) range = LOST_LEAST_NS;
+    return range < LOST_MOST_NS ? range : LOST_MOST_NS;
+}
 
 /* How many slots in a row, from a position on, can be taken: at most n. */
 static size_t ready_(const cc_channel_t *channel, cc_index_ position, cc_direction_t direction, size_t n)
@@ -25,7 +43,7 @@ static size_t ready_(const cc_channel_t *channel, cc_index_ position, cc_directi
 static size_t take_positions_(cc_channel_t *channel, cc_direction_t direction, size_t n, cc_index_ *position)
 {
     cc_mpmc_side_t *side = cc_mpmc_side_(channel, direction);
-    cc_backoff_t backoff = { 0, 0, 0, 0, 0 };
+    uint64_t range = 0; /* of the wait after a lost race, in ns; 0: none was lost yet */
     uint32_t rng = 0;
     cc_index_ seen = cc_load_relaxed(&side->position); /* relaxed: the swap decides */
     for (;;) {
@@ -38,12 +56,14 @@ static size_t take_positions_(cc_channel_t *channel, cc_direction_t direction, s
             return ready; /* relaxed swap: the stamps order the messages */
         } else if (cc_costs_may_spin_()) {
             /* On a single CPU there is nothing to back off from: the thread that won is not running now. */
-            if (backoff.max == 0) {
-                cc_backoff_init_ns(&backoff, LOST_MIN_NS, LOST_MAX_NS);
+            if (range == 0) {
+                range = LOST_LEAST_NS;
                 rng = cc_backoff_seed_();
             }
-            cc_backoff_jitter(&backoff, &rng);
+            cc_backoff_pause_(cc_backoff_random_(&rng) % cc_backoff_pauses_(range) + 1);
+            uint64_t before = cc_os_now_();
             seen = cc_load_relaxed(&side->position);
+            range = range_after_loss_(range, cc_os_now_() - before);
         }
     }
 }
@@ -97,7 +117,11 @@ bool cc_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
     return cc_load_relaxed(cc_mpmc_stamp_(channel, last, channel->layout)) == cc_mpmc_awaited_(last, direction);
 }
 
-/* Reads the position, then the stamp there. "Nothing" counts only if the position has not moved in between. */
+/* Reads the position, then the stamp there. "Nothing" counts only if the position has not moved in between.
+ *
+ * The end of a closed channel is something, too. The close wakes all, but a receiver that then finds a message that is
+ * half-sent goes back to sleep, and the sender that finishes it wakes one only. So whoever takes the last message wakes
+ * the next receiver, which finds the end, and so on to the last of them. */
 bool cc_mpmc_has_more_(cc_channel_t *channel, cc_direction_t direction)
 {
     cc_mpmc_side_t *side = cc_mpmc_side_(channel, direction);

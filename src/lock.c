@@ -88,7 +88,7 @@ static bool yield_(void)
 {
     if (cc_snooze_calm_() != CC_CALM_) return false;
     uint64_t now = cc_os_now_();
-    (void)cc_snooze_yield_(&now);
+    if (cc_snooze_yield_(&now) == CC_SLEPT_LONG_) cc_snooze_note_loss_(now);
     return true;
 }
 

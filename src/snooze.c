@@ -54,6 +54,7 @@ cc_snooze_t cc_snooze_learned_(cc_snooze_t planned, cc_ending_t ending, uint32_t
         pauses -= pauses / 8;
         yields = YIELDS_MAX;
         break;
+    case CC_OVERTAKEN_: break;
     case CC_SLEPT_SHORT_:
         pauses = pauses * 4 + spin_limit / 64;
         yields = yields * 2 + 1;
@@ -104,6 +105,9 @@ cc_ending_t cc_snooze_yield_(uint64_t *now)
  *
  * Words of their own, because nothing depends on their order: a thread that reads one old and one new sleeps or spins
  * once when it should not have. */
+/* 64 ticks are some twenty time slices, so that two losses within them are no chance, and a trial that ends with a loss
+ * has cost one slice in twenty. 1024 ticks are a second: a neighbour that stays costs a slice in 300, and once it goes
+ * waits spin again within a second. */
 enum { TICK_SHIFT = 20, BUSY_FIRST = 64, BUSY_MAX = 1024 };
 static uint32_t busy_for_, busy_until_;
 
@@ -118,7 +122,8 @@ static int32_t since_(uint32_t then, uint32_t now)
     return (int32_t)(now - then);
 }
 
-/* When one of our threads was last seen on each CPU, in units of 2^14 ns: they come by here when they wait or wake.
+/* When one of our threads was last seen on each CPU, in units of 2^14 ns, a twelfth of LOST_CPU_NS, so that a line that
+ * others read is written that often at most. They come by here when they wait or wake.
  * CPUs that are 64 apart share a word, which at worst takes a neighbour's doing for ours. */
 enum { SEEN_SHIFT = 14, SEEN_CPUS = 64 };
 static uint32_t seen_at_[SEEN_CPUS];
@@ -139,20 +144,22 @@ static bool is_own_doing_(uint32_t cpu, uint64_t began)
 
 bool cc_snooze_lost_cpu_(uint32_t cpu, uint64_t began, uint64_t expected, uint64_t now)
 {
-    if (CC_LIKELY_(now - began < expected + LOST_CPU_NS)) return false;
-    if (is_own_doing_(cpu, began)) return false;
+    return CC_UNLIKELY_(now - began >= expected + LOST_CPU_NS) && !is_own_doing_(cpu, began);
+}
+
+void cc_snooze_note_loss_(uint64_t now)
+{
     uint32_t tick = tick_(now);
     uint32_t length = cc_load_relaxed(&busy_for_); /* relaxed, all: guesses, see above */
     int32_t since = since_(cc_load_relaxed(&busy_until_), tick);
     bool on_trial = length != 0 && since >= 0 && since < (int32_t)length;
-    if (length != 0 && since < 0) return true; /* busy already: other threads were hit by the same neighbour */
+    if (length != 0 && since < 0) return; /* busy already: other threads were hit by the same neighbour */
     if (on_trial)
         length = length < BUSY_MAX ? length * 2 : BUSY_MAX;
     else
         length = length == 0 && since >= 0 && since < BUSY_FIRST ? BUSY_FIRST : 0;
     cc_store_relaxed(&busy_for_, length);
     cc_store_relaxed(&busy_until_, tick + length);
-    return true;
 }
 
 cc_calm_t cc_snooze_calm_(void)

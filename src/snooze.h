@@ -22,9 +22,10 @@ typedef struct cc_snooze {
 
 /* How a wait ended, and what that says about the next one. */
 typedef enum {
-    CC_SPUN_,     /* while it spun: spinning pays */
-    CC_YIELDED_,  /* in a yield that ran nobody: the other side has a CPU of its own, spinning on would have done */
-    CC_GAVE_WAY_, /* in a short yield that ran somebody: the other side needs this CPU, so spinning keeps it waiting */
+    CC_SPUN_,      /* while it spun: spinning pays */
+    CC_YIELDED_,   /* in a yield that ran nobody: the other side has a CPU of its own, spinning on would have done */
+    CC_GAVE_WAY_,  /* in a short yield that ran somebody: the other side needs this CPU, so spinning keeps it waiting */
+    CC_OVERTAKEN_, /* in a yield in which another thread got what both wait for: that says nothing */
     CC_SLEPT_SHORT_, /* asleep, but within the time that is worth spinning for */
     CC_SLEPT_LONG_   /* asleep for longer, or off its CPU for so long that sleeping would have been better */
 } cc_ending_t;
@@ -45,7 +46,7 @@ cc_snooze_t cc_snooze_learned_(cc_snooze_t planned, cc_ending_t ending, uint32_t
 cc_ending_t cc_snooze_slept_(cc_snooze_t planned, uint32_t asleep_at, uint32_t woken_at);
 
 /* Yields once; returns how the wait has ended if it ends with this yield. `*now` is the time before it and then after
- * it. */
+ * it. CC_SLEPT_LONG_: the CPU was lost to another program; the caller notes it. */
 cc_ending_t cc_snooze_yield_(uint64_t *now);
 
 /* Notes that a thread of ours runs on this CPU at this time, and returns a number for the CPU. Whoever waits or wakes
@@ -53,8 +54,11 @@ cc_ending_t cc_snooze_yield_(uint64_t *now);
 uint32_t cc_snooze_seen_(uint64_t now);
 
 /* Whether a thread lost this CPU to another program between `began` and `now`, in which it did something that takes
- * `expected` ns by itself. Notes the loss for cc_snooze_calm_(). */
+ * `expected` ns by itself. */
 bool cc_snooze_lost_cpu_(uint32_t cpu, uint64_t began, uint64_t expected, uint64_t now);
+
+/* Notes such a loss, which ended at this time, for cc_snooze_calm_(). */
+void cc_snooze_note_loss_(uint64_t now);
 
 /* What the whole process goes by at the moment. Reads the clock only where somebody lost its CPU lately. */
 typedef enum {

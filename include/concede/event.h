@@ -57,8 +57,9 @@ CC_BEGIN_DECLS
  *               31   AWAY: the lookout got something and may be     set: the lookout, instead of LOOKOUT; cleared: the
  *                    right back                                     next one, or a notifier that waited in vain
  * woken_at   0..31   cc_now_ns() of the last notify that woke       a notifier that claimed
- * sleeps     0..31   before FENCED: how often somebody slept;       whoever slept
- *                    after: how many more may find nobody           whoever slept; a notifier that found nobody
+ * sleepiness 0..31   how much its waiters sleep: FENCED is set at   to the limit, or a fourth of the way before it is
+ *                    its limit and cleared at 0                     FENCED: whoever slept; - 1: a notifier that is
+ *                                                                   FENCED and found nobody
  * snooze     0..31   what a wait does before it sleeps; 0: it has   whoever waited, if there is something new, because
  *                    not learned yet                                notifiers read this line
  * left_to_it 0..31   relayed events: notifiers that left it to      those notifiers; 0: one that wakes
@@ -73,7 +74,7 @@ typedef struct cc_event {
     uint32_t epoch;
     uint32_t waiters;
     uint32_t woken_at;
-    uint32_t sleeps;
+    uint32_t sleepiness;
     uint32_t snooze;
     uint32_t left_to_it;
     uint32_t looked_at;
@@ -165,6 +166,8 @@ typedef struct cc_event_await {
     uint32_t pauses;         /* still to be made before the next call of cc_event_await_slow_() */
     uint32_t phase;          /* see event.c */
     uint32_t snooze_iters;   /* 0: the event learns how long to snooze; n: n snoozes; CC_AWAIT_NO_SNOOZE_ */
+    uint32_t overtaken;      /* relayed: how often others got something between the last two looks but for those of a
+                              * spin; the caller sets it */
     bool relayed;            /* whoever ends its wait looks whether there is something for another */
     bool lookout;            /* this thread is the one that spins on behalf of the others */
     bool announced;          /* it listened, or was the lookout: somebody may have relied on it */

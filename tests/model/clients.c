@@ -8,9 +8,9 @@
 #define CC_EVENT_AWAY_NS       0
 #define CC_LOCK_SPIN_NS        1
 #define CC_LOCK_OWED_NS        1 /* the clock stands still unless it jumps */
-/* Sleeps after which an event makes its notifiers fence: set by each setup. The first that finds nobody ends it. */
-#define CC_EVENT_SLEEPS sleeps_until_fenced
-#define CC_EVENT_IDLE   1
+/* Sleeps after which an event makes its notifiers fence: set by each setup. As many that find nobody end it. */
+#define CC_EVENT_SLEEPY  sleeps_until_fenced
+#define CC_EVENT_A_SLEEP 1
 #include <stdint.h>
 static uint32_t sleeps_until_fenced;
 
@@ -258,7 +258,7 @@ static void event_setup_on(uint32_t cpus)
         model_name(&flags[i], (const char *const[]){ "flag 0", "flag 1", "flag 2", "flag 3" }[i]);
     model_name(&event.epoch, "epoch");
     model_name(&event.waiters, "waiters");
-    model_statistic(&event.sleeps);
+    model_statistic(&event.sleepiness);
     model_statistic(&event.snooze);
     model_statistic(&event.woken_at); /* it feeds an estimate that cc_costs_set() has fixed */
     model_statistic(&event.left_to_it);
@@ -282,7 +282,7 @@ static void event_trusted_setup(void)
 {
     event_setup();
     event.waiters = CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_;
-    event.sleeps = 2;
+    event.sleepiness = 2;
 }
 
 static void event_spins_setup(void)
@@ -635,8 +635,8 @@ static void channel_setup_of_size(size_t size, uint32_t kind, size_t capacity, u
     model_name(&channel->not_full.waiters, "not_full.waiters");
     model_name(&channel->not_empty.epoch, "not_empty.epoch");
     model_name(&channel->not_empty.waiters, "not_empty.waiters");
-    model_statistic(&channel->not_full.sleeps);
-    model_statistic(&channel->not_empty.sleeps);
+    model_statistic(&channel->not_full.sleepiness);
+    model_statistic(&channel->not_empty.sleepiness);
     model_statistic(&channel->not_full.woken_at);
     model_statistic(&channel->not_full.left_to_it);
     model_statistic(&channel->not_full.looked_at);

@@ -72,6 +72,21 @@ def a_ticket_lock_gets_slower_with_every_waiter_and_a_queue_lock_does_not(what):
     need(mcs[1] > 0.8 * mcs[0], "MCS: %s" % mcs)
 
 
+@case(each=["epyc-2x64", "xeon-2x32", "arm-128"])
+def a_channel_that_many_threads_want_does_not_collapse(machine):
+    workloads = ["channel.many", "channel.pool"]
+    only = ["--only", "concede mpmc,array queue"]
+    found = figures(*workloads, "-m", machine, "--cpus", "8,32,128", *only, "--events", 200000)
+    for workload in workloads:
+        for cpus in (8, 32, 128):
+            ours, theirs = (found[workload, cpus, name] for name in ("concede mpmc", "array queue"))
+            need(ours > 1.5 * theirs, "%s %d: %s, array queue %s" % (workload, cpus, ours, theirs))
+    few = found["channel.many", 8, "concede mpmc"]
+    for cpus in (32, 128):
+        many = found["channel.many", cpus, "concede mpmc"]
+        need(many > 0.35 * few, "%d:%d %s, 8:8 %s" % (cpus, cpus, many, few))
+
+
 @case
 def a_cohort_lock_beats_a_queue_lock_across_sockets():
     found = figures("lock.tight", "-m", "xeon-2x32", "--cpus", "64", "--only", "cohort,MCS", "--events", 100000)

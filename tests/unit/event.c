@@ -423,16 +423,18 @@ TEST(where_waiters_mostly_sleep_the_notifier_takes_the_fence)
     CHECK_EQ(event.waiters, FENCED_BITS);
 }
 
+enum { MOST_IDLE = 30000 / 64 }; /* a part of wake_ns */
+
 TEST(many_notifiers_that_find_nobody_go_back_to_the_light_fence)
 {
     for (int i = 0; i < 2; i++) {
         set_up();
         for (int sleeps = 0; sleeps < 4; sleeps++) sleep_once();
         fake_forget();
-        for (int idle = 1; idle < 64; idle++) notify[i]();
+        for (int idle = 1; idle < MOST_IDLE; idle++) notify[i]();
         CHECK_EQ(event.waiters, FENCED_BITS);
         sleep_once(); /* and they count from the start */
-        for (int idle = 1; idle < 64; idle++) notify[i]();
+        for (int idle = 1; idle < MOST_IDLE; idle++) notify[i]();
         CHECK_EQ(event.waiters, FENCED_BITS);
         fake_forget();
         notify[i]();
@@ -693,4 +695,66 @@ TEST(await_takes_any_expression)
     CHECK(CC_EVENT_AWAIT_UNTIL(&event, CC_EVENT_AWAIT_UNTIL(&event, ++left == 3, 0), CC_FOREVER));
     CHECK_EQ(left, 3);
     CHECK_EQ(event.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
+}
+
+/* A wait for a relayed event whose yield lasts a whole time slice, up to the look after it. */
+static cc_event_await_t relayed_await_after_a_long_yield(uint32_t overtaken)
+{
+    cc_event_await_t await = cc_event_await_begin_(&event, CC_FOREVER);
+    await.relayed = true;
+    event.snooze = 1 + 4; /* no pauses, four yields */
+    fake.yield_ns = 3000000;
+    CHECK(cc_event_await_step_(&await));
+    CHECK_EQ(fake.yields, 1);
+    await.overtaken = overtaken;
+    return await;
+}
+
+TEST(who_is_overtaken_in_a_yield_yields_no_more)
+{
+    set_up();
+    cc_event_await_t await = relayed_await_after_a_long_yield(1);
+    CHECK(cc_event_await_step_(&await));
+    CHECK_EQ(fake.yields, 1);
+    CHECK_EQ(listening(), 1);
+    cc_event_await_end_(&await);
+    CHECK_EQ(listening(), 0);
+}
+
+TEST(a_slice_that_went_to_others_of_the_same_side_is_no_reason_to_sleep)
+{
+    for (int i = 0; i < 5; i++) {
+        set_up(); /* which leaves alone what the process knows of its CPUs */
+        cc_event_await_t await = relayed_await_after_a_long_yield(1);
+        cc_event_await_end_(&await);
+        CHECK_EQ(event.snooze, 1 + 4); /* and it teaches nothing */
+    }
+    set_up();
+    int left = 3;
+    CC_EVENT_AWAIT(&event, --left == 0);
+    CHECK(fake.pauses > 0); /* not so on busy CPUs */
+}
+
+static void notify_one_after_100_us(void)
+{
+    fake.now_ns += 100000;
+    notify_one();
+}
+
+TEST(waiters_that_take_turns_learn_from_all_of_them)
+{
+    /* asleep for 100 us: alone; while nine others got something; and while two did, which is neither often nor rare */
+    static const uint32_t overtaken[] = { 0, 9, 2 };
+    for (int i = 0; i < 3; i++) {
+        set_up();
+        fake.asleep = notify_one_after_100_us;
+        cc_event_await_t await = cc_event_await_begin_(&event, CC_FOREVER);
+        await.relayed = true;
+        event.snooze = 1 + 8 * 10;
+        while (!await.slept) CHECK(cc_event_await_step_(&await));
+        await.overtaken = overtaken[i];
+        cc_event_await_end_(&await);
+        uint32_t pauses = (event.snooze - 1) / 8;
+        CHECK(i == 0 ? pauses < 10 : i == 1 ? pauses > 10 : pauses == 10);
+    }
 }

@@ -22,7 +22,9 @@ static cc_ending_t yield_for(uint64_t ns)
 {
     uint64_t now = fake.now_ns;
     fake.yield_ns = ns;
-    return cc_snooze_yield_(&now);
+    cc_ending_t ending = cc_snooze_yield_(&now);
+    if (ending == CC_SLEPT_LONG_) cc_snooze_note_loss_(now);
+    return ending;
 }
 
 static void pass(uint64_t ms)
@@ -116,6 +118,8 @@ TEST(while_they_stay_it_tries_less_and_less_often_but_every_second)
         CHECK_EQ(cc_snooze_calm_(), CC_ON_TRIAL_);
         fake.now_ns += SLICE;
         CHECK(cc_snooze_lost_cpu_(0, fake.now_ns - SLICE, 2000, fake.now_ns)); /* while it spun */
+        CHECK_EQ(cc_snooze_calm_(), CC_ON_TRIAL_);
+        cc_snooze_note_loss_(fake.now_ns);
         CHECK_EQ(cc_snooze_calm_(), CC_BUSY_);
         length = length < BUSY_MAX ? length * 2 : BUSY_MAX;
         CHECK_EQ(busy_for_, length);

@@ -104,30 +104,35 @@ static void begin_selector_(cc_selector_t *selector)
     selector->event.sleeps = selector->event.left_to_it = selector->event.looked_at = 0;
 }
 
+/* It lies on the stack, or where a checker can follow it. */
+#if !defined(CC_SELECTOR_)
+#define CC_SELECTOR_(own) (own)
+#endif
+
 static int wait_for_one_(cc_select_case_t *cases, size_t n, size_t start, size_t *which, uint64_t deadline)
 {
-    cc_selector_t selector;
-    begin_selector_(&selector);
+    cc_selector_t own, *selector = CC_SELECTOR_(&own);
+    begin_selector_(selector);
     bool any = false;
     for (size_t i = 0; i < n; i++) {
         cases[i].selector_ = NULL;
         cases[i].next_ = cases[i].previous_ = NULL;
         if (!cases[i].channel) continue;
         any = true;
-        cc_event_plan_also_(&selector.event, cc_channel_event_(cases[i].channel, cc_select_direction_(&cases[i])),
+        cc_event_plan_also_(&selector->event, cc_channel_event_(cases[i].channel, cc_select_direction_(&cases[i])),
                             cases[i].channel->snooze_iters);
     }
     if (!any && deadline == CC_FOREVER) return EINVAL;
 
-    cc_event_await_t await = cc_event_await_begin_(&selector.event, deadline);
+    cc_event_await_t await = cc_event_await_begin_(&selector->event, deadline);
     await.in_channel = true;
     bool done, joined = false;
     while (!(done = do_one_(cases, n, start, await.pauses > 0, which)) && cc_event_await_step_(&await)) {
         if (joined) leave_all_(cases, n, await.woken);
         joined = cc_event_await_listens_(&await);
         if (!joined) continue;
-        selector.key = await.key;
-        join_all_(cases, n, &selector);
+        selector->key = await.key;
+        join_all_(cases, n, selector);
     }
     if (joined) leave_all_(cases, n, false);
     cc_event_await_end_(&await);

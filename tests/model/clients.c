@@ -46,6 +46,8 @@ static uint32_t sleeps_until_fenced;
 #include "../../src/lock.c"
 #include "../../src/park.c"
 #include "../../src/pause.c"
+static cc_selector_t selectors[MODEL_THREADS + 1]; /* one for each thread, because stacks hold something else later */
+#define CC_SELECTOR_(own) ((void)(own), &selectors[model_self()])
 #include "../../src/select.c"
 #include "../../src/snooze.c"
 

@@ -21,7 +21,7 @@
 #include "model_atomic.h"
 
 enum {
-    WORDS = 64,      /* atomic words that a client may touch; shared_words has a bit for each */
+    WORDS = 128,     /* atomic words that a client may touch */
     SEQUENCE = 2048, /* stores of one thread in an execution */
     STORES = 1024,   /* stores to one word in an execution */
     CELLS = 1024,    /* plain memory under watch, in units of 4 bytes; a power of two */
@@ -88,7 +88,7 @@ typedef struct thread {
     uint64_t deadline, waited; /* waited: how far its clock is ahead, see now_of() */
     unsigned queued;
     int result;
-    uint64_t read_since_yield; /* words, as bits */
+    uint64_t read_since_yield[WORDS / 64]; /* words, as bits */
     uint8_t stale[WORDS];
 } thread_t;
 
@@ -139,7 +139,7 @@ typedef struct memory {
     word_t words[WORDS];
     unsigned word_count;
     uint8_t word_index[4096];
-    uint64_t shared_words; /* of a replayed execution, in the order of their first access */
+    uint64_t shared_words; /* of a replayed execution, in the order of their first access; the first 64 may be */
     view_t fences;
     cell_t cells[CELLS];
 } memory_t;

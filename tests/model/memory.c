@@ -65,7 +65,8 @@ word_t *word_at(const void *p)
     memory.word_index[i] = (uint8_t)++memory.word_count;
     memory.words[memory.word_count - 1].address = p;
     memory.words[memory.word_count - 1].shared =
-        settings.walking || (settings.replaying && (memory.shared_words >> (memory.word_count - 1) & 1));
+        settings.walking ||
+        (settings.replaying && memory.word_count <= 64 && (memory.shared_words >> (memory.word_count - 1) & 1));
     return &memory.words[memory.word_count - 1];
 }
 
@@ -137,7 +138,7 @@ static uint64_t read_from(word_t *w, store_id id, unsigned order)
     thread_t *me = &run.threads[run.self];
     unsigned i = (unsigned)(w - memory.words);
     me->now.seen[i] = id;
-    me->read_since_yield |= UINT64_C(1) << i;
+    me->read_since_yield[i / 64] |= UINT64_C(1) << i % 64;
     if (id == newest(w))
         me->stale[i] = 0;
     else if (settings.old_read_bound)

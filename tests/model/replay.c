@@ -23,7 +23,8 @@ bool fails_again(void)
         uint64_t found = 0;
         for (unsigned w = 0; w < memory.word_count; w++)
             for (unsigned k = 0; k < count; k++)
-                if (before[k].address == memory.words[w].address && before[k].shared) found |= UINT64_C(1) << w;
+                if (before[k].address == memory.words[w].address && before[k].shared && w < 64)
+                    found |= UINT64_C(1) << w;
         same = found == memory.shared_words && run.verdict == first && search.path_used == used;
         memory.shared_words = found;
     }

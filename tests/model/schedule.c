@@ -150,12 +150,14 @@ static void thread_main(void *nothing)
 void end_round(void)
 {
     thread_t *me = &run.threads[run.self];
-    for (uint64_t left = me->read_since_yield; left; left &= left - 1) {
-        unsigned w = (unsigned)__builtin_ctzll(left);
-        bool stale = me->now.seen[w] != memory.words[w].order[memory.words[w].count - 1];
-        me->stale[w] = stale ? (uint8_t)(me->stale[w] + (me->stale[w] < STALE_ROUNDS)) : 0;
+    for (unsigned i = 0; i < WORDS / 64; i++) {
+        for (uint64_t left = me->read_since_yield[i]; left; left &= left - 1) {
+            unsigned w = i * 64 + (unsigned)__builtin_ctzll(left);
+            bool stale = me->now.seen[w] != memory.words[w].order[memory.words[w].count - 1];
+            me->stale[w] = stale ? (uint8_t)(me->stale[w] + (me->stale[w] < STALE_ROUNDS)) : 0;
+        }
+        me->read_since_yield[i] = 0;
     }
-    me->read_since_yield = 0;
 }
 
 /* A thread that yields runs again when another has made a step; one that keeps yielding waits for every thread that

@@ -46,7 +46,7 @@ int cc_os_wait_(const uint32_t *p, uint32_t expected, uint64_t deadline)
     }
     while ((value_of(w, w->order[oldest]) == expected) != equal) oldest++;
     me->now.seen[w - memory.words] = w->order[oldest];
-    me->read_since_yield |= UINT64_C(1) << (w - memory.words);
+    me->read_since_yield[(w - memory.words) / 64] |= UINT64_C(1) << (w - memory.words) % 64;
     end_round();
     if (!equal) {
         history(EAGAIN);

@@ -301,6 +301,127 @@ static void channel_world_thread(void)
     }
 }
 
+/* ---- select: two channels, up to three who send, three who receive, by select or not ---- */
+
+static void select_world_setup(void)
+{
+    uint32_t kind = model_choose(2) ? CC_CHANNEL_MPMC : CC_CHANNEL_SPSC;
+    select_setup_of(kind, (size_t)1 << model_choose(2));
+    world_setup(0);
+    world.one_to_one = kind == CC_CHANNEL_SPSC;
+    world.senders = world.one_to_one ? 1 : 1 + model_choose(3);
+    world.receivers = world.one_to_one ? 1 : 1 + model_choose(3);
+    world.sending = world.senders;
+    world.closed_early = model_choose(2);
+    world.threads = world.senders + world.receivers + 1;
+    sleeps_until_fenced = (const uint32_t[]){ 1, 2, UINT32_MAX }[model_choose(3)];
+}
+
+/* One select over the channels that are open, in any order, in one of its forms. */
+static int world_select(cc_select_case_t cases[2], uint32_t operation, uint32_t *message, cc_channel_t *const open[2],
+                        size_t *which)
+{
+    unsigned first = model_choose(2);
+    for (unsigned i = 0; i < 2; i++) {
+        cc_select_case_t one = { open[first ^ i], message, operation, 0, NULL, NULL, NULL };
+        cases[i] = one;
+    }
+    switch (way_of(4)) {
+    case 0: return cc_select_try(cases, 2, CC_SELECT_IN_ORDER, which);
+    case 1: return cc_select_timeout(cases, 2, CC_SELECT_IN_ORDER, which, 1000);
+    default: return cc_select(cases, 2, CC_SELECT_IN_ORDER, which);
+    }
+}
+
+static void select_world_thread(void)
+{
+    unsigned me = (unsigned)model_self() - 1;
+    cc_channel_t *open[2] = { channel, second };
+    cc_select_case_t cases[2];
+    size_t which = 0;
+    if (has_no_part()) return;
+    if (me < world.senders) {
+        for (uint32_t i = 0, count = 1 + model_choose(WORLD_MESSAGES); i < count; i++) {
+            uint32_t message = message_of((int)me, i);
+            int error = model_choose(3) ? world_select(cases, CC_SELECT_SEND, &message, open, &which)
+                                        : (cases[0].result = cc_channel_send(open[model_choose(2)], &message), 0);
+            if (error == 0 && cases[which].result == 0) note_accepted(message);
+            if (error == EAGAIN) cc_os_yield_();
+            which = 0;
+        }
+        if (--world.sending > 0) return;
+        for (int i = 0; i < 2; i++) cc_channel_close(open[i]);
+    } else if (me < world.senders + world.receivers) {
+        bool may_leave = me > world.senders && model_choose(2);
+        while (open[0] || open[1]) {
+            uint32_t message;
+            unsigned k = model_choose(2);
+            int error;
+            if (open[k] && model_choose(4) == 0) {
+                which = 0;
+                cases[0].channel = open[k];
+                error = cases[0].result = cc_channel_try_recv(open[k], &message);
+                if (error == EPIPE) error = 0;
+            } else {
+                error = world_select(cases, CC_SELECT_RECV, &message, open, &which);
+            }
+            model_check(error == 0 || error == EAGAIN || error == ETIMEDOUT);
+            if (error == EAGAIN) cc_os_yield_();
+            if (error == 0 && cases[which].result == 0) note_selected(message);
+            if (error == 0 && cases[which].result == EPIPE) open[cases[which].channel == channel ? 0 : 1] = NULL;
+            if (may_leave && model_choose(2)) break;
+        }
+    } else if (world.closed_early) {
+        cc_channel_close(open[model_choose(2)]);
+    }
+}
+
+/* ---- a descriptor: one loop, beside others who receive ---- */
+
+static void armed_world_setup(void)
+{
+    uint32_t kind = model_choose(2) ? CC_CHANNEL_MPMC : CC_CHANNEL_SPSC;
+    select_setup_of(kind, (size_t)1 << model_choose(2));
+    world_setup(0);
+    world.senders = kind == CC_CHANNEL_SPSC ? 1 : 1 + model_choose(3);
+    world.receivers = kind == CC_CHANNEL_SPSC ? 0 : model_choose(3);
+    world.sending = world.senders;
+    world.threads = 1 + world.senders + world.receivers;
+    sleeps_until_fenced = (const uint32_t[]){ 1, 2, UINT32_MAX }[model_choose(3)];
+}
+
+static void armed_world_thread(void)
+{
+    unsigned me = (unsigned)model_self() - 1;
+    uint32_t message;
+    if (has_no_part()) return;
+    if (me == 0) {
+        unsigned armed = 0;
+        for (;;) {
+            int error = cc_channel_try_recv(channel, &message);
+            if (error == EPIPE) break;
+            if (error == 0) note_selected(message);
+            if (error == 0) continue;
+            if (!arm()) {
+                cc_os_yield_();
+            } else {
+                armed++;
+                poll_bell();
+            }
+        }
+        model_check(rings == armed);
+    } else if (me <= world.senders) {
+        for (uint32_t i = 0, count = 1 + model_choose(WORLD_MESSAGES); i < count; i++) {
+            message = message_of((int)me, i);
+            if (cc_channel_send(channel, &message) == 0) note_accepted(message);
+        }
+        if (--world.sending == 0) cc_channel_close(channel);
+    } else {
+        for (unsigned i = 0; i < world.rounds; i++)
+            if (cc_channel_recv(channel, &message) == 0) note_selected(message);
+    }
+}
+
 #define ALL_NINE(thread_)                                                               \
     {                                                                                   \
         thread_, thread_, thread_, thread_, thread_, thread_, thread_, thread_, thread_ \
@@ -338,4 +459,8 @@ static const model_client_t worlds[] = {
                  .finish = channel_all_received),
     THREE_WORLDS("world_mpmc", .setup = mpmc_world_setup, .threads = ALL_NINE(channel_world_thread),
                  .finish = channel_all_received),
+    THREE_WORLDS("world_select", .setup = select_world_setup, .threads = ALL_NINE(select_world_thread),
+                 .finish = select_is_left),
+    THREE_WORLDS("world_armed", .setup = armed_world_setup, .threads = ALL_NINE(armed_world_thread),
+                 .finish = select_is_left),
 };

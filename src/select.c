@@ -101,7 +101,7 @@ static void begin_selector_(cc_selector_t *selector)
     cc_store_relaxed(&selector->event.woken_at, 0);
     selector->event.waiters = CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_;
     selector->event.snooze = 1;
-    selector->event.sleeps = selector->event.left_to_it = selector->event.looked_at = 0;
+    selector->event.sleepiness = selector->event.left_to_it = selector->event.looked_at = 0;
 }
 
 /* It lies on the stack, or where a checker can follow it. */

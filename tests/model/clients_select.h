@@ -53,7 +53,7 @@ static void select_setup_of(uint32_t kind, size_t capacity)
     memset(second_memory, 0, sizeof second_memory);
     model_check(cc_channel_init(second_memory, sizeof second_memory, &options, &second) == 0);
     channel = first;
-    model_statistic(&second->not_empty.sleeps);
+    model_statistic(&second->not_empty.sleepiness);
     model_statistic(&second->not_empty.woken_at);
     model_statistic(&second->not_empty.left_to_it);
     model_name(&second->not_empty.waiters, "second.not_empty.waiters");

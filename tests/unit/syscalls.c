@@ -176,7 +176,7 @@ TEST(an_armed_descriptor_costs_two_calls)
     REQUIRE(cc_channel_create(&channel, &options) == 0 && cc_channel_fd(channel, CC_SELECT_RECV, &fd) == 0);
     /* So many sleeps in a row that arming needs no fence of all threads; else each arm would ask for one. */
     channel->not_empty.waiters = CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_;
-    channel->not_empty.sleeps = UINT32_MAX;
+    channel->not_empty.sleepiness = UINT32_MAX;
     for (uint64_t i = 0, m; i < rounds; i++) {
         REQUIRE(cc_channel_arm(channel, CC_SELECT_RECV));
         for (int k = 0; k < 3; k++) CHECK_EQ(cc_channel_send(channel, &i), 0);

@@ -257,7 +257,7 @@ static bool spin_(waiter_t *w)
         if (looked_at) {
             uint64_t now = cc_os_now_(); /* not before the swap: the line would be gone by then */
             if (now >= w->deadline) return false;
-            look_ns = now - looked_at;
+            look_ns = now - looked_at > NEAREST_NS ? now - looked_at : NEAREST_NS; /* some clocks move in large steps */
             looked_at = 0;
         }
         if (releases) {

@@ -1,5 +1,6 @@
 /* channel.c: what both kinds of channel have in common: making, waiting, closing. */
 #include "channel_mpmc.h"
+#include "shared.h"
 
 #include <concede/backoff.h>
 
@@ -83,7 +84,7 @@ int cc_channel_create(cc_channel_t **channel, const cc_channel_options_t *option
 
 void cc_channel_destroy_any_(cc_channel_t *channel)
 {
-    if (!channel) return;
+    if (!channel || cc_channel_is_shared_(channel)) return;
     cc_channel_close_descriptors_(channel);
     if (channel->allocated_before == 0) return;
     free((unsigned char *)channel - (channel->allocated_before - 1));
@@ -97,6 +98,8 @@ size_t cc_channel_capacity(const cc_channel_t *channel)
 size_t cc_channel_len(const cc_channel_t *channel)
 {
     bool spsc = cc_channel_is_spsc_(channel);
+    if (cc_channel_is_shared_(channel) && cc_shared_of_(channel)->kind == CC_CHANNEL_MPMC)
+        return cc_shared_mpmc_len_(channel);
     /* relaxed, all: the answer may be old before it is returned */
     cc_index_ head = cc_load_relaxed(spsc ? &channel->spsc.head : &channel->mpmc.head.position);
     cc_index_ tail = cc_load_relaxed(spsc ? &channel->spsc.tail : &channel->mpmc.tail.position);
@@ -117,6 +120,10 @@ size_t cc_channel_len(const cc_channel_t *channel)
 void cc_channel_close_any_(cc_channel_t *channel)
 {
     uint32_t open = CC_CHANNEL_OPEN_;
+    if (cc_channel_is_shared_(channel)) {
+        cc_shared_close_channel_(channel);
+        return;
+    }
     if (!cc_channel_is_spsc_(channel)) {
         /* [channel.closed] pairs with the loads of the tail that look for this bit */
         (void)cc_fetch_or_acq_rel(&channel->mpmc.tail.position, CC_MPMC_CLOSED_);
@@ -132,6 +139,7 @@ bool cc_channel_is_closed_any_(const cc_channel_t *channel)
 {
     if (!cc_channel_is_spsc_(channel)) /* [channel.closed] pairs with the or in cc_channel_close() */
         return (cc_load_acquire(&channel->mpmc.tail.position) & CC_MPMC_CLOSED_) != 0;
+    if (cc_channel_is_shared_(channel)) return cc_shared_is_closed_(channel);
     return cc_load_acquire(&channel->closed) != CC_CHANNEL_OPEN_; /* [channel.closed] pairs with the swap in close */
 }
 
@@ -140,18 +148,23 @@ bool cc_channel_is_closed_any_(const cc_channel_t *channel)
 static size_t send_now_(cc_channel_t *channel, const void *messages, size_t n)
 {
     const unsigned char *bytes = (const unsigned char *)messages;
-    return cc_channel_is_spsc_(channel) ? cc_spsc_send_now_(channel, bytes, n) : cc_mpmc_send_now_(channel, bytes, n);
+    if (!cc_channel_is_spsc_(channel)) return cc_mpmc_send_now_(channel, bytes, n);
+    if (cc_channel_is_shared_(channel)) return cc_shared_send_now_(channel, bytes, n);
+    return cc_spsc_send_now_(channel, bytes, n);
 }
 
 static size_t recv_now_(cc_channel_t *channel, void *messages, size_t n)
 {
     unsigned char *bytes = (unsigned char *)messages;
-    return cc_channel_is_spsc_(channel) ? cc_spsc_recv_now_(channel, bytes, n) : cc_mpmc_recv_now_(channel, bytes, n);
+    if (!cc_channel_is_spsc_(channel)) return cc_mpmc_recv_now_(channel, bytes, n);
+    if (cc_channel_is_shared_(channel)) return cc_shared_recv_now_(channel, bytes, n);
+    return cc_spsc_recv_now_(channel, bytes, n);
 }
 
 static bool is_drained_(cc_channel_t *channel)
 {
-    return cc_channel_is_spsc_(channel) ? cc_spsc_is_drained_(channel) : cc_mpmc_is_drained_(channel);
+    if (!cc_channel_is_spsc_(channel)) return cc_mpmc_is_drained_(channel);
+    return cc_channel_is_shared_(channel) ? cc_shared_is_drained_(channel) : cc_spsc_is_drained_(channel);
 }
 
 /* Sends up to n messages, n > 0, without waiting. 0: `*done` of them were sent, at least one. EAGAIN: none, the channel
@@ -193,7 +206,8 @@ static const struct stage {
 
 bool cc_channel_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
-    return cc_channel_is_spsc_(channel) ? cc_spsc_has_(channel, direction, n) : cc_mpmc_has_(channel, direction, n);
+    if (!cc_channel_is_spsc_(channel)) return cc_mpmc_has_(channel, direction, n);
+    return cc_channel_is_shared_(channel) ? cc_shared_has_(channel, direction, n) : cc_spsc_has_(channel, direction, n);
 }
 
 static bool is_in_stream_(cc_channel_t *channel, cc_direction_t direction)
@@ -228,6 +242,33 @@ static uint32_t overtaken_(cc_channel_t *channel, cc_direction_t direction, cc_i
     return taken;
 }
 
+/* wait_() for a channel between processes, which has its own way of sleeping, and an end of its own: EOWNERDEAD. */
+static int wait_shared_(cc_channel_t *channel, cc_direction_t direction, void *messages, size_t n, size_t *done,
+                        uint64_t deadline)
+{
+    cc_shared_await_t await;
+    bool gathers = is_in_stream_(channel, direction);
+    int result = cc_shared_await_begin_(&await, channel, direction, deadline);
+    while (result == 0) {
+        if (gathers && cc_channel_has_(channel, direction, 1)) {
+            gather_(channel, direction);
+            gathers = false;
+        }
+        bool spins = await.pauses > 0;
+        int tried = EAGAIN;
+        if (!spins || cc_channel_has_(channel, direction, 1) || cc_load_relaxed(&channel->closed) != CC_CHANNEL_OPEN_)
+            tried = direction == CC_SENDING_ ? try_send_(channel, messages, n, done)
+                                             : try_recv_(channel, messages, n, done);
+        if (tried != EAGAIN) {
+            cc_shared_await_end_(&await, true);
+            return tried;
+        }
+        result = cc_shared_await_step_(&await); /* [shared.announce] the event before, the stamp after */
+    }
+    cc_shared_await_end_(&await, false);
+    return result;
+}
+
 /* With MPMC whoever is done waiting looks whether there is something for another, and relays: a wake-up may stand for
  * more than one message, because a burst notifies once, because a sender wakes nobody while one is on its way, and
  * because the message before it may have been half-finished when it was sent. */
@@ -242,6 +283,7 @@ void cc_channel_relay_rest_(cc_channel_t *channel, cc_direction_t direction)
 static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages, size_t n, size_t *done,
                  uint64_t deadline)
 {
+    if (cc_channel_is_shared_(channel)) return wait_shared_(channel, direction, messages, n, done, deadline);
     cc_event_await_t await = cc_event_await_begin_(cc_channel_event_(channel, direction), deadline);
     bool gathers = is_in_stream_(channel, direction);
     cc_index_ position = 0;

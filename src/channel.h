@@ -7,6 +7,12 @@
 
 typedef enum { CC_SENDING_, CC_RECEIVING_ } cc_direction_t;
 
+/* Whether it is a channel between processes; see shared.h. */
+CC_TEMPLATE_ bool cc_channel_is_shared_(const cc_channel_t *channel)
+{
+    return channel->allocated_before == CC_CHANNEL_SHARED_;
+}
+
 /* Where those wait who want to go this way. */
 CC_TEMPLATE_ cc_event_t *cc_channel_event_(cc_channel_t *channel, cc_direction_t direction)
 {

@@ -21,7 +21,7 @@ static uint32_t *inside_(cc_channel_t *channel, uint32_t side)
 
 void(cc_channel_debug_enter_)(cc_channel_t *channel, uint32_t side)
 {
-    if (!cc_channel_is_spsc_(channel)) return;
+    if (!cc_channel_is_spsc_(channel) || cc_channel_is_shared_(channel)) return;
     uint32_t inside = 0, own = cc_debug_thread_();
     if (cc_cas_relaxed(inside_(channel, side), &inside, own) || inside == own)
         return; /* relaxed: what orders two threads that take turns orders this, too */
@@ -33,7 +33,8 @@ void(cc_channel_debug_enter_)(cc_channel_t *channel, uint32_t side)
 
 size_t(cc_channel_debug_leave_)(cc_channel_t *channel, uint32_t side, size_t result)
 {
-    if (cc_channel_is_spsc_(channel)) cc_store_relaxed(inside_(channel, side), 0); /* relaxed: as above */
+    if (cc_channel_is_spsc_(channel) && !cc_channel_is_shared_(channel))
+        cc_store_relaxed(inside_(channel, side), 0); /* relaxed: as above */
     return result;
 }
 
@@ -71,7 +72,7 @@ static bool waits_(cc_channel_t *channel, cc_direction_t direction)
 
 void(cc_channel_debug_destroy_)(cc_channel_t *channel)
 {
-    if (!channel) return;
+    if (!channel || cc_channel_is_shared_(channel)) return;
     uint32_t own = cc_debug_thread_();
     bool spsc = cc_channel_is_spsc_(channel);
     /* relaxed, both: a number to print */

@@ -13,7 +13,7 @@
  *
  *     CLOSED -> ACCEPTED   by the sender: its messages count; the receiver looks once more and gets them
  *     CLOSED -> DRAINED    by the receiver: it says EPIPE; what the sender stamped and it did not get does not count */
-#include "channel.h"
+#include "shared.h"
 
 #include <errno.h>
 
@@ -21,9 +21,12 @@
 
 size_t cc_spsc_sent_slow_(cc_channel_t *channel, size_t n)
 {
-    cc_channel_notify_(channel, CC_RECEIVING_, CC_NOTIFY_ONE_);
+    if (cc_channel_is_shared_(channel))
+        cc_shared_notify_(&channel->not_empty);
+    else
+        cc_channel_notify_(channel, CC_RECEIVING_, CC_NOTIFY_ONE_);
     uint32_t seen = cc_load_acquire(&channel->closed); /* [channel.closed] pairs with the swap in cc_channel_close() */
-    if (seen == CC_CHANNEL_OPEN_) return n;
+    if (seen == CC_CHANNEL_OPEN_ || seen == CC_CHANNEL_MEND_) return n;
     seen = CC_CHANNEL_CLOSED_;
     /* [spsc.last] pairs with the load in cc_spsc_is_drained_() */
     if (cc_cas_release(&channel->closed, &seen, CC_CHANNEL_ACCEPTED_)) return n;
@@ -32,7 +35,8 @@ size_t cc_spsc_sent_slow_(cc_channel_t *channel, size_t n)
     /* The receiver was first: of these messages only those count that it had received by then. */
     cc_index_ first = (cc_index_)(channel->spsc.tail - (cc_index_)(2 * n));
     cc_index_ received = cc_load_relaxed(&channel->spsc.head); /* relaxed: [spsc.last] orders it */
-    return (size_t)((cc_index_)(received - first) >> 1);
+    size_t counts = (size_t)((cc_index_)(received - first) >> 1);
+    return counts < n ? counts : n; /* more only if another process plays with the words */
 }
 
 int cc_spsc_closed_result_(void)
@@ -62,6 +66,10 @@ size_t cc_spsc_send_now_(cc_channel_t *channel, const unsigned char *messages, s
 
 void *cc_channel_reserve_any_(cc_channel_t *channel)
 {
+    if (cc_channel_is_shared_(channel)) {
+        if (cc_shared_of_(channel)->kind != CC_CHANNEL_SPSC) return NULL;
+        cc_shared_spsc_mend_sender_(channel);
+    }
     if (!cc_channel_is_spsc_(channel) || room_(channel, 1) == 0) return NULL;
     channel->spsc.reserved = (cc_index_)(channel->spsc.tail + 1);
     return cc_channel_slot_(channel, channel->spsc.tail, channel->layout);
@@ -71,7 +79,10 @@ void *cc_channel_reserve_any_(cc_channel_t *channel)
 
 void cc_spsc_published_slow_(cc_channel_t *channel)
 {
-    cc_channel_notify_(channel, CC_SENDING_, CC_NOTIFY_ONE_);
+    if (cc_channel_is_shared_(channel))
+        cc_shared_notify_(&channel->not_full);
+    else
+        cc_channel_notify_(channel, CC_SENDING_, CC_NOTIFY_ONE_);
 }
 
 size_t cc_spsc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n)
@@ -82,8 +93,9 @@ size_t cc_spsc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t 
 bool cc_spsc_is_drained_(cc_channel_t *channel)
 {
     uint32_t seen = cc_load_acquire(&channel->closed); /* [channel.closed] pairs with the swap in cc_channel_close() */
-    if (seen == CC_CHANNEL_OPEN_) return false;
+    if (seen == CC_CHANNEL_OPEN_ || seen == CC_CHANNEL_MEND_) return false;
     if (seen == CC_CHANNEL_DRAINED_) return true;
+    if (cc_channel_is_shared_(channel)) cc_shared_fence_heavy_(); /* [spsc.close] for a sender in another process */
     cc_fence_heavy_(); /* [spsc.close] pairs with the light fence in cc_spsc_sent_() */
     if (cc_spsc_has_message_(channel, channel->layout)) return false;
     seen = CC_CHANNEL_CLOSED_;

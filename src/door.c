@@ -185,6 +185,7 @@ static cc_direction_t direction_of_(uint32_t operation)
 int cc_channel_fd(cc_channel_t *channel, uint32_t operation, int *fd)
 {
     if (!is_operation_(channel, operation) || !fd) return EINVAL;
+    if (cc_channel_is_shared_(channel)) return ENOSYS; /* a descriptor is this process's, and so is the door */
     cc_door_t *door = door_(channel, direction_of_(operation));
     int error = 0, made[2];
     cc_lock_acquire(&door->lock);
@@ -233,7 +234,7 @@ static uint32_t wait_until_rung_(cc_door_t *door)
 
 bool cc_channel_arm(cc_channel_t *channel, uint32_t operation)
 {
-    if (!is_operation_(channel, operation)) return false;
+    if (!is_operation_(channel, operation) || cc_channel_is_shared_(channel)) return false;
     cc_direction_t direction = direction_of_(operation);
     cc_event_t *event = cc_channel_event_(channel, direction);
     cc_door_t *door = door_(channel, direction);

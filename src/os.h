@@ -67,6 +67,46 @@ bool cc_os_has_sb_(void);
 /* The value of an environment variable, or NULL; always NULL in a program that has more rights than its caller. */
 const char *cc_os_environment_(const char *name);
 
+/* ---- Between processes ------------------------------------------------------------------------------------------
+ *
+ * A segment is memory that several processes map. It has a name, or it is known by a descriptor that is handed on. All
+ * of these say ENOSYS, or false, on a system that cannot do it (os_none.h). */
+
+/* Makes a segment of so many bytes, all 0, that only this user may open. name NULL: one without a name that can never
+ * shrink; `*handed_on` is a descriptor of it for others. `*own` is ours, and locks are taken by it. 0; EEXIST; EACCES;
+ * ENOMEM; ENOSYS. */
+int cc_os_segment_create_(const char *name, size_t bytes, int *own, int *handed_on);
+
+/* Opens one by its name, or, with name NULL, by a descriptor, which stays the caller's. 0; ENOENT; EACCES; EPROTO: it
+ * is none, or it could shrink; ENOSYS. */
+int cc_os_segment_open_(const char *name, int descriptor, int *own, uint64_t *bytes);
+int cc_os_segment_unlink_(const char *name);
+
+/* Closes it, which gives up its locks. In a child of fork() it is closed already. */
+void cc_os_segment_close_(int own);
+
+/* How often this process is the child of a fork(): whoever opened a segment at another number has none any more. */
+uint32_t cc_os_forks_(void);
+
+/* Maps its first `header` bytes, then `gap` bytes of private memory, then the rest; NULL: no memory. All three are
+ * multiples of 65536 but the last. */
+void *cc_os_segment_map_(int own, size_t header, size_t gap, size_t bytes);
+void cc_os_segment_unmap_(void *mapping, size_t header, size_t gap, size_t bytes);
+
+/* Locks of a segment, by their numbers. Each is held by one `own` descriptor at most, and the system takes it back when
+ * the process that has it dies, after the last of its threads. None of these waits. */
+bool cc_os_segment_lock_(int own, uint32_t number);      /* takes it; false: another has it */
+void cc_os_segment_unlock_(int own, uint32_t number);    /* gives it back */
+bool cc_os_segment_is_locked_(int own, uint32_t number); /* whether another has it */
+
+/* cc_os_wait_() and cc_os_wake_() for a word in a segment. The wake returns how many it woke. */
+int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadline);
+uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count);
+
+/* The asymmetric fence for all threads of all processes that have registered for it. */
+bool cc_os_membarrier_shared_register_(void);
+bool cc_os_membarrier_shared_(void);
+
 CC_END_DECLS
 
 #endif

@@ -4,6 +4,7 @@
 #endif
 #include "os.h"
 #include <concede/arch.h>
+#include <concede/atomic.h>
 
 #include <fcntl.h>
 #include <sched.h>
@@ -15,8 +16,10 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-enum { FUTEX_WAIT_BITSET_PRIVATE = 9 | 128, FUTEX_WAKE_PRIVATE = 1 | 128 };
+enum { FUTEX_WAKE_ = 1, FUTEX_WAIT_BITSET_ = 9, FUTEX_PRIVATE_ = 128 };
 enum {
+    MEMBARRIER_GLOBAL_EXPEDITED = 1 << 1,
+    MEMBARRIER_REGISTER_GLOBAL_EXPEDITED = 1 << 2,
     MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3,
     MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4,
     MEMBARRIER_PRIVATE_EXPEDITED_RSEQ = 1 << 7,
@@ -54,51 +57,57 @@ typedef struct {
 typedef struct timespec futex_time;
 #endif
 
-static long futex_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+/* `scope` is FUTEX_PRIVATE_, or 0 for a word that other processes have, too. */
+static long futex_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, int scope)
 {
     uint64_t seconds = deadline / NS_PER_S;
     long result = -ENOSYS;
 #if defined(SYS_futex_time64)
     wide_time at = { .tv_sec = (int64_t)seconds, .tv_nsec = (int64_t)(deadline % NS_PER_S) };
-    SYSTEM_CALL(result, SYS_futex_time64, word, FUTEX_WAIT_BITSET_PRIVATE, expected,
+    SYSTEM_CALL(result, SYS_futex_time64, word, FUTEX_WAIT_BITSET_ | scope, expected,
                 deadline == CC_FOREVER ? NULL : &at, NULL, UINT32_MAX);
 #endif
 #if defined(SYS_futex)
     if (result == -ENOSYS) { /* a time that does not fit here ends early, and the caller waits again */
         futex_time fits = { .tv_sec = (int32_t)(seconds < INT32_MAX ? seconds : INT32_MAX) };
         fits.tv_nsec = (int32_t)(deadline % NS_PER_S);
-        SYSTEM_CALL(result, SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, deadline == CC_FOREVER ? NULL : &fits,
-                    NULL, UINT32_MAX);
+        SYSTEM_CALL(result, SYS_futex, word, FUTEX_WAIT_BITSET_ | scope, expected,
+                    deadline == CC_FOREVER ? NULL : &fits, NULL, UINT32_MAX);
     }
 #endif
     return result;
 }
 
-static long futex_wake_(const uint32_t *word, uint32_t count)
+static long futex_wake_(const uint32_t *word, uint32_t count, int scope)
 {
     int most = count < INT32_MAX ? (int)count : INT32_MAX;
     long result = -ENOSYS;
 #if defined(SYS_futex)
-    SYSTEM_CALL(result, SYS_futex, word, FUTEX_WAKE_PRIVATE, most, NULL, NULL, 0);
+    SYSTEM_CALL(result, SYS_futex, word, FUTEX_WAKE_ | scope, most, NULL, NULL, 0);
 #endif
 #if defined(SYS_futex_time64)
-    if (result == -ENOSYS) SYSTEM_CALL(result, SYS_futex_time64, word, FUTEX_WAKE_PRIVATE, most, NULL, NULL, 0);
+    if (result == -ENOSYS) SYSTEM_CALL(result, SYS_futex_time64, word, FUTEX_WAKE_ | scope, most, NULL, NULL, 0);
 #endif
     return result;
 }
 
-int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+static int wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, int scope)
 {
-    long result = futex_wait_(word, expected, deadline);
+    long result = futex_wait_(word, expected, deadline, scope);
     if (result == 0 || result == -EAGAIN || result == -EINTR || result == -ETIMEDOUT) return (int)-result;
     /* The futex is refused (seccomp) or broken. Returning for no reason is allowed, but not at full speed. */
     cc_os_yield_();
     return cc_os_now_() >= deadline ? ETIMEDOUT : 0;
 }
 
+int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    return wait_(word, expected, deadline, FUTEX_PRIVATE_);
+}
+
 void cc_os_wake_(const uint32_t *word, uint32_t count)
 {
-    (void)futex_wake_(word, count); /* EFAULT: the memory is gone, and so is whoever slept there */
+    (void)futex_wake_(word, count, FUTEX_PRIVATE_); /* EFAULT: the memory is gone, and so is whoever slept there */
 }
 
 static bool membarrier_(int command)
@@ -264,6 +273,249 @@ static uint32_t affinity_cpus_(void)
     }
     return cpus;
 }
+
+/* ---- Segments --------------------------------------------------------------------------------------------------- */
+
+/* Where addresses have 64 bits: the words of a shared channel need them. */
+#if UINTPTR_MAX > UINT32_MAX
+#define CC_OS_HAS_SEGMENTS_
+#include <pthread.h>
+#include <sys/mman.h>
+
+/* By their values, because the headers show them only to those who asked for GNU's extensions before any header. */
+enum {
+    SET_LOCK_ = 37,                  /* F_OFD_SETLK */
+    GET_LOCK_ = 36,                  /* F_OFD_GETLK */
+    ADD_SEALS_ = 1033,               /* F_ADD_SEALS */
+    GET_SEALS_ = 1034,               /* F_GET_SEALS */
+    SEAL_SEAL_ = 1,                  /* F_SEAL_SEAL */
+    SEAL_SHRINK_ = 2,                /* F_SEAL_SHRINK */
+    SEAL_GROW_ = 4,                  /* F_SEAL_GROW */
+    MEMFD_FLAGS_ = 1 | 2,            /* MFD_CLOEXEC | MFD_ALLOW_SEALING */
+    ANONYMOUS_ = MAP_PRIVATE | 0x20, /* and MAP_ANONYMOUS */
+    SEEK_TO_END_ = 2
+};
+
+/* The locks are those of the open file, not of the process or of a descriptor: closing another descriptor of the
+ * segment does not give them up, and they go when the last one of this open file is closed. A child of fork() has one
+ * of those, and would keep the locks of a parent that dies; so it closes it first of all. The table says which. */
+enum { OWN_MAX = 1024 };
+static int own_[OWN_MAX]; /* descriptor + 1; 0: no entry */
+static uint32_t forks_;
+static pthread_once_t at_fork_ = PTHREAD_ONCE_INIT;
+
+static void close_(int descriptor)
+{
+    long closed;
+    SYSTEM_CALL(closed, SYS_close, descriptor);
+    (void)closed;
+}
+
+static void close_in_child_(void)
+{
+    for (int i = 0; i < OWN_MAX; i++) {
+        int entry = cc_exchange_relaxed(&own_[i], 0); /* relaxed: the child has one thread */
+        if (entry != 0) close_(entry - 1);
+    }
+    forks_++;
+}
+
+static void set_up_fork_(void)
+{
+    (void)pthread_atfork(NULL, NULL, close_in_child_);
+}
+
+static int keep_own_(int descriptor)
+{
+    pthread_once(&at_fork_, set_up_fork_);
+    for (int i = 0; i < OWN_MAX; i++) {
+        int none = 0;
+        if (cc_cas_relaxed(&own_[i], &none, descriptor + 1)) return 0; /* relaxed: a list, and nothing hangs on it */
+    }
+    return ENOMEM;
+}
+
+void cc_os_segment_close_(int own)
+{
+    for (int i = 0; i < OWN_MAX; i++) {
+        int entry = own + 1;
+        if (cc_cas_relaxed(&own_[i], &entry, 0)) break; /* relaxed: as above */
+    }
+    close_(own);
+}
+
+uint32_t cc_os_forks_(void)
+{
+    return forks_;
+}
+
+/* What the C library's shm_open() makes of a name. */
+static int open_path_(const char *folder, const char *name, int flags, int *descriptor)
+{
+    char path[300];
+    long result;
+    if (strlen(folder) + strlen(name) >= sizeof path) return EINVAL;
+    strcat(strcpy(path, folder), name);
+    SYSTEM_CALL(result, SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | flags, 0600);
+    *descriptor = (int)result;
+    return result < 0 ? (int)-result : 0;
+}
+
+/* An open file of our own for a descriptor that others have, too. */
+static int open_again_(int descriptor, int *own)
+{
+    char digits[16] = { 0 };
+    char *at = digits + sizeof digits - 1;
+    if (descriptor < 0) return EPROTO;
+    do *--at = (char)('0' + descriptor % 10);
+    while ((descriptor /= 10) > 0);
+    int error = open_path_("/proc/self/fd/", at, 0, own);
+    return error == ENOENT || error == ENXIO ? EPROTO : error;
+}
+
+/* The memory is there from the beginning: where it is used up later, touching it would be the end of the process. */
+static int allocate_(int descriptor, size_t bytes)
+{
+    long result;
+    SYSTEM_CALL(result, SYS_fallocate, descriptor, 0, (long)0, (long)bytes);
+    return result == 0 ? 0 : result == -EOPNOTSUPP || result == -ENOSYS ? ENOSYS : ENOMEM;
+}
+
+int cc_os_segment_create_(const char *name, size_t bytes, int *own, int *handed_on)
+{
+    long result;
+    int error;
+    if (name) {
+        error = open_path_("/dev/shm", name, O_CREAT | O_EXCL | O_NOFOLLOW, own);
+        if (error != 0) return error == ENOENT ? ENOSYS : error;
+        error = allocate_(*own, bytes);
+        if (error == 0) error = keep_own_(*own);
+        if (error != 0) {
+            (void)cc_os_segment_unlink_(name);
+            close_(*own);
+        }
+        return error;
+    }
+    SYSTEM_CALL(result, SYS_memfd_create, "concede", MEMFD_FLAGS_);
+    if (result < 0) return result == -ENOSYS ? ENOSYS : ENOMEM;
+    *handed_on = (int)result;
+    error = allocate_(*handed_on, bytes);
+    if (error == 0) {
+        SYSTEM_CALL(result, SYS_fcntl, *handed_on, ADD_SEALS_, SEAL_SHRINK_ | SEAL_GROW_ | SEAL_SEAL_);
+        error = result == 0 ? open_again_(*handed_on, own) : ENOSYS;
+    }
+    if (error == 0) {
+        error = keep_own_(*own);
+        if (error != 0) close_(*own);
+    }
+    if (error != 0) close_(*handed_on);
+    return error;
+}
+
+int cc_os_segment_open_(const char *name, int descriptor, int *own, uint64_t *bytes)
+{
+    long result;
+    int error = name ? open_path_("/dev/shm", name, O_NOFOLLOW, own) : open_again_(descriptor, own);
+    if (error != 0) return error == ELOOP || error == EISDIR ? EPROTO : error == EPERM ? EACCES : error;
+    if (!name) {
+        SYSTEM_CALL(result, SYS_fcntl, *own, GET_SEALS_, 0);
+        if (result < 0 || !(result & SEAL_SHRINK_)) error = EPROTO;
+    }
+    SYSTEM_CALL(result, SYS_lseek, *own, (long)0, SEEK_TO_END_);
+    *bytes = result < 0 ? 0 : (uint64_t)result;
+    if (error == 0) error = keep_own_(*own);
+    if (error != 0) close_(*own);
+    return error;
+}
+
+int cc_os_segment_unlink_(const char *name)
+{
+    char path[300] = "/dev/shm";
+    long result;
+    if (strlen(name) >= sizeof path - sizeof "/dev/shm") return EINVAL;
+    SYSTEM_CALL(result, SYS_unlinkat, AT_FDCWD, strcat(path, name), 0);
+    return result == 0 ? 0 : result == -EPERM ? EACCES : (int)-result;
+}
+
+static bool map_at_(void *at, size_t bytes, int flags, int own, size_t offset)
+{
+    return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_FIXED | flags, own, (off_t)offset) != MAP_FAILED;
+}
+
+void *cc_os_segment_map_(int own, size_t header, size_t gap, size_t bytes)
+{
+    int saved = errno;
+    unsigned char *at = (unsigned char *)mmap(NULL, bytes + gap, PROT_NONE, ANONYMOUS_, -1, 0);
+    if (at != MAP_FAILED && !(map_at_(at, header, MAP_SHARED, own, 0) && map_at_(at + header, gap, ANONYMOUS_, -1, 0) &&
+                              map_at_(at + header + gap, bytes - header, MAP_SHARED, own, header))) {
+        munmap(at, bytes + gap);
+        at = (unsigned char *)MAP_FAILED;
+    }
+    errno = saved;
+    return at == MAP_FAILED ? NULL : at;
+}
+
+void cc_os_segment_unmap_(void *mapping, size_t header, size_t gap, size_t bytes)
+{
+    int saved = errno;
+    (void)header;
+    munmap(mapping, bytes + gap);
+    errno = saved;
+}
+
+static long lock_call_(int own, uint32_t number, int call, short *type)
+{
+    struct flock lock;
+    long result;
+    memset(&lock, 0, sizeof lock);
+    lock.l_type = *type;
+    lock.l_start = (off_t)number;
+    lock.l_len = 1;
+    SYSTEM_CALL(result, SYS_fcntl, own, call, &lock);
+    *type = lock.l_type;
+    return result;
+}
+
+bool cc_os_segment_lock_(int own, uint32_t number)
+{
+    short type = F_WRLCK;
+    return lock_call_(own, number, SET_LOCK_, &type) == 0;
+}
+
+void cc_os_segment_unlock_(int own, uint32_t number)
+{
+    short type = F_UNLCK;
+    (void)lock_call_(own, number, SET_LOCK_, &type);
+}
+
+/* A call that fails tells nothing: then the other counts as alive. */
+bool cc_os_segment_is_locked_(int own, uint32_t number)
+{
+    short type = F_WRLCK;
+    return lock_call_(own, number, GET_LOCK_, &type) != 0 || type != F_UNLCK;
+}
+
+int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    return wait_(word, expected, deadline, 0);
+}
+
+uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count)
+{
+    long woken = futex_wake_(word, count, 0);
+    return woken < 0 ? 0 : (uint32_t)woken;
+}
+
+bool cc_os_membarrier_shared_register_(void)
+{
+    return membarrier_(MEMBARRIER_REGISTER_GLOBAL_EXPEDITED);
+}
+
+bool cc_os_membarrier_shared_(void)
+{
+    return membarrier_(MEMBARRIER_GLOBAL_EXPEDITED);
+}
+#endif
 
 #if defined(CC_ARCH_ARM64)
 /* HWCAP_SB, which older headers do not name; it is set if every CPU has the instruction. */

@@ -141,3 +141,7 @@ void cc_os_bell_close_(int read_end, int write_end)
     errno = saved;
 }
 #endif
+
+#if !defined(CC_OS_HAS_SEGMENTS_)
+#include "os_none.h"
+#endif

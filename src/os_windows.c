@@ -142,3 +142,5 @@ void cc_os_bell_close_(int read_end, int write_end)
     (void)read_end;
     (void)write_end;
 }
+
+#include "os_none.h"

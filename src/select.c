@@ -16,7 +16,9 @@ static int check_cases_(const cc_select_case_t *cases, size_t n, uint32_t order,
 {
     if (!which || (!cases && n > 0) || n > CC_SELECT_MAX || order > CC_SELECT_IN_ORDER) return EINVAL;
     for (size_t i = 0; i < n; i++)
-        if (cases[i].operation > CC_SELECT_SEND || (cases[i].channel && !cases[i].message)) return EINVAL;
+        if (cases[i].operation > CC_SELECT_SEND || (cases[i].channel && !cases[i].message) ||
+            (cases[i].channel && cc_channel_is_shared_(cases[i].channel)))
+            return EINVAL;
     return 0;
 }
 

@@ -120,8 +120,11 @@ typedef struct cc_mpmc {
  * CLOSED     no further message is accepted (MPMC: bit 0 of the tail         SPSC only: the sender -> ACCEPTED,
  *            says so first)                                                   the receiver -> DRAINED
  * ACCEPTED   SPSC: the sender sent its last messages and then saw the close: they count, and the receiver will get them
- * DRAINED    SPSC: the receiver saw the close and then no message: what the sender sends from here on does not count */
-enum { CC_CHANNEL_OPEN_, CC_CHANNEL_CLOSED_, CC_CHANNEL_ACCEPTED_, CC_CHANNEL_DRAINED_ };
+ * DRAINED    SPSC: the receiver saw the close and then no message: what the sender sends from here on does not count
+ * MEND       SPSC between processes, open: one of them has died, and before its next message the sender finds out how
+ *            far the one before it got                                        a death: OPEN -> MEND; the sender -> OPEN
+ */
+enum { CC_CHANNEL_OPEN_, CC_CHANNEL_CLOSED_, CC_CHANNEL_ACCEPTED_, CC_CHANNEL_DRAINED_, CC_CHANNEL_MEND_ };
 
 /* Those who wait for one side of the channel without sleeping on its event: threads that select, and a descriptor. All
  * zero while there is none. Its algorithm stands in src/door.c; it holds pointers into the memory of this process. */
@@ -139,7 +142,8 @@ struct cc_channel {
     CC_ALIGNED_(CC_CACHE_LINE) uint64_t shape; /* kind and message size in one, so that one comparison checks both */
     size_t mask;                               /* capacity - 1 */
     cc_slot_layout_t layout;
-    size_t allocated_before; /* bytes from the allocation to the channel, and 1; 0: the memory is the caller's */
+    size_t allocated_before; /* bytes from the allocation to the channel, and 1; 0: the memory is the caller's;
+                              * CC_CHANNEL_SHARED_: a channel between processes */
     uint32_t snooze_iters;
 
     union {
@@ -155,6 +159,7 @@ struct cc_channel {
     CC_ALIGNED_(CC_CACHE_LINE) cc_door_t doors[2];
 };
 typedef struct cc_channel cc_channel_t;
+#define CC_CHANNEL_SHARED_ SIZE_MAX
 
 CC_STATIC_ASSERT_(offsetof(cc_channel_t, not_full) % CC_CACHE_LINE == 0 &&
                       offsetof(cc_channel_t, not_empty) % CC_CACHE_LINE == 0 &&

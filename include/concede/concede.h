@@ -13,6 +13,7 @@
 #include <concede/park.h>
 #include <concede/pause.h>
 #include <concede/select.h>
+#include <concede/shared.h>
 #include <concede/version.h>
 
 #endif

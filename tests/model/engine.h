@@ -83,6 +83,7 @@ typedef struct thread {
     bool yielded, paused;
     bool in_sequence, called_off; /* of a store that a barrier can call off, and whether one has */
     uint8_t pauses;
+    bool dead;
     /* asleep */
     const void *asleep_on;
     uint64_t deadline, waited; /* waited: how far its clock is ahead, see now_of() */
@@ -119,7 +120,7 @@ typedef struct run {
     uint32_t number;
     int self; /* the running thread, from 1; 0: setup, finish, or the engine itself */
     unsigned thread_count, step;
-    unsigned preemptions, old_reads, spurious, losses, weak_failures, clock_jumps, refusals, tickets;
+    unsigned preemptions, old_reads, spurious, losses, weak_failures, clock_jumps, refusals, tickets, deaths, timeouts;
     uint64_t now_ns, setup_mark;
     bool starting;
     bool pruned; /* left early: all that follows was explored from an earlier visit */
@@ -132,6 +133,7 @@ typedef struct run {
         uintptr_t start, end;
     } freed[FREED];
     unsigned freed_count;
+    int locks[MODEL_THREADS + 1]; /* who has the lock of each dead thread; 0: nobody */
 } run_t;
 
 typedef struct memory {
@@ -214,6 +216,7 @@ word_t *word_of(const void *p, size_t size);
 void use(word_t *word, bool stores_to_it);
 void check_alive(const void *p, size_t size);
 void fence(thread_t *thread);
+void inherit(const thread_t *from); /* the running thread sees all that this one saw and wrote */
 void forget_words(void);
 uint64_t view_hash(const view_t *view);
 

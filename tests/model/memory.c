@@ -387,6 +387,11 @@ void fence(thread_t *th)
     th->fenced = th->now;
 }
 
+void inherit(const thread_t *from)
+{
+    join(&run.threads[run.self].now, &from->now);
+}
+
 void model_fence_(model_site_t *site)
 {
     if (run.self == 0) return;

@@ -48,6 +48,8 @@ typedef enum model_sequences {
     MODEL_STORED_OUTSIDE    /* the store comes after the sequence */
 } model_sequences_t;
 
+typedef uint16_t thread_set_t;
+
 typedef struct model_client {
     const char *name;
     void (*setup)(void);                  /* before each execution, alone */
@@ -63,9 +65,12 @@ typedef struct model_client {
     uint8_t clock_jumps;    /* reads of the clock that may find a second gone, an execution */
     bool membarrier;        /* the system has it: the asymmetric fence is in use */
     model_sequences_t sequences;
-    uint8_t refusals; /* membarriers that may be refused, an execution; and a wait that times out is
+    uint8_t refusals;    /* membarriers that may be refused, an execution; and a wait that times out is
                                              * long enough for every thread's writes to be seen */
-    bool insert;      /* stores may land before others in modification order (2+2W) */
+    thread_set_t mortal; /* threads that may die, as bits 1 to MODEL_THREADS; what a dead one holds stays as it is */
+    uint8_t deaths;      /* of them, an execution */
+    uint8_t timeouts;    /* waits that may time out while a thread could go on, an execution; 0: any */
+    bool insert;         /* stores may land before others in modification order (2+2W) */
     bool in_full_only;
     model_verdict_t verdict;
 } model_client_t;
@@ -93,6 +98,9 @@ unsigned model_choose(unsigned count);
 
 /* The number of the running thread, from 1; 0 in setup and finish. */
 int model_self(void);
+
+/* Whether a thread has died. */
+bool model_is_dead(int thread);
 
 /* In setup: what this word holds steers nothing that matters, so an access to it is no step. */
 void model_statistic(const void *word);

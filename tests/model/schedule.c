@@ -88,8 +88,10 @@ static unsigned pick_next(void)
             if ((may & ready & bit(t)) && !(stay && t == me)) options[count++] = (uint8_t)t;
         }
         ready_count = count;
+        bool may_time_out =
+            ready_count == 0 || settings.client->timeouts == 0 || run.timeouts < settings.client->timeouts;
         for (unsigned t = 1; t <= run.thread_count; t++)
-            if (may & timed & bit(t)) options[count++] = (uint8_t)t;
+            if (may_time_out && (may & timed & bit(t))) options[count++] = (uint8_t)t;
         if (run.spurious < settings.client->spurious)
             for (unsigned t = 1; t <= run.thread_count; t++)
                 if (asleep & bit(t)) options[count++] = (uint8_t)(t | 0x80);
@@ -107,6 +109,7 @@ static unsigned pick_next(void)
         run.spurious++;
         wake_up(th, choose(CHOOSE_ANY, 2) ? EINTR : 0);
     } else if (th->status == ASLEEP) {
+        run.timeouts += ready_count > 0;
         wake_up(th, ETIMEDOUT);
     }
     for (unsigned t = 1; t <= run.thread_count; t++) {
@@ -121,6 +124,25 @@ static unsigned pick_next(void)
     return next;
 }
 
+/* A process that dies: the thread makes no further step. What it wrote is there, by the time that the system takes its
+ * locks back. */
+static void may_die(thread_t *me)
+{
+    if (me->status != READY || !(settings.client->mortal & bit((unsigned)run.self))) return;
+    if (run.deaths >= settings.client->deaths || !choose(CHOOSE_FAULT, 2)) return;
+    run.deaths++;
+    fence(me);
+    me->status = DONE;
+    me->dead = true;
+    history(0xdead);
+    trace("dies");
+}
+
+bool model_is_dead(int thread)
+{
+    return run.threads[thread].dead;
+}
+
 /* Called by a thread before each step, and when it falls asleep or ends; returns when it is its turn. */
 void reschedule(void)
 {
@@ -129,6 +151,7 @@ void reschedule(void)
         coroutine_switch(&run.threads[me].context, &run.engine);
         return;
     }
+    may_die(&run.threads[me]);
     unsigned next = pick_next();
     if (next == me) return;
     run.self = (int)next;
@@ -212,11 +235,12 @@ void run_once(void)
     run.number++;
     run.self = 0;
     run.step = run.preemptions = run.old_reads = run.spurious = run.losses = run.weak_failures = run.clock_jumps =
-        run.refusals = run.tickets = run.freed_count = 0;
+        run.refusals = run.tickets = run.freed_count = run.deaths = run.timeouts = 0;
     run.now_ns = SECOND;
     run.setup_mark = 0;
     run.pruned = false;
     run.verdict = MODEL_PASSES;
+    memset(run.locks, 0, sizeof run.locks);
     search.path_used = 0;
     memset(&memory.fences, 0, sizeof memory.fences);
     for (run.thread_count = 0; run.thread_count < MODEL_THREADS && settings.client->threads[run.thread_count];

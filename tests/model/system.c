@@ -81,9 +81,9 @@ static int woken_as(const thread_t *th)
     return result;
 }
 
-void cc_os_wake_(const uint32_t *p, uint32_t count)
+uint32_t cc_os_wake_shared_(const uint32_t *p, uint32_t count)
 {
-    if (run.self == 0) return;
+    if (run.self == 0) return 0;
     reschedule();
     word_t *w = word_at(p);
     bool freed_word = false;
@@ -110,7 +110,65 @@ void cc_os_wake_(const uint32_t *p, uint32_t count)
         trace("wake on %s: T%d", word_name(w), (int)(th - run.threads));
     }
     if (!woken) trace("wake on %s: nobody", word_name(w));
-    history(0x3a4e);
+    history(0x3a4e + (uint64_t)woken);
+    return woken;
+}
+
+void cc_os_wake_(const uint32_t *p, uint32_t count)
+{
+    (void)cc_os_wake_shared_(p, count);
+}
+
+/* Its caller sleeps for a while only, to look for deaths. Where nobody dies that would hide a wake-up that is lost. */
+int cc_os_wait_shared_(const uint32_t *p, uint32_t expected, uint64_t deadline)
+{
+    return cc_os_wait_(p, expected, settings.client->deaths ? deadline : CC_FOREVER);
+}
+
+/* The locks of a segment. Each thread is a process, has the lock of its number as long as it lives, and may have others
+ * beside it. Who gets the lock of a dead one sees all that it did. */
+static int locked_by(uint32_t number)
+{
+    if (!run.threads[number].dead) return (int)number;
+    int holder = run.locks[number];
+    return holder != 0 && !run.threads[holder].dead ? holder : 0;
+}
+
+bool cc_os_segment_is_locked_(int own, uint32_t number)
+{
+    (void)own;
+    if (run.self == 0) return true;
+    reschedule();
+    bool locked = locked_by(number) != 0;
+    history(locked);
+    trace("lock %u is %s", number, locked ? "held" : "free");
+    return locked;
+}
+
+bool cc_os_segment_lock_(int own, uint32_t number)
+{
+    (void)own;
+    if (run.self == 0) return false;
+    reschedule();
+    bool taken = locked_by(number) == 0;
+    if (taken) {
+        inherit(&run.threads[number]);
+        if (run.locks[number] != 0) inherit(&run.threads[run.locks[number]]); /* who died, too */
+        run.locks[number] = run.self;
+    }
+    history(taken + 2u);
+    trace(taken ? "takes lock %u" : "does not get lock %u", number);
+    return taken;
+}
+
+void cc_os_segment_unlock_(int own, uint32_t number)
+{
+    (void)own;
+    if (run.self == 0) return;
+    reschedule();
+    run.locks[number] = 0;
+    history(0x10c);
+    trace("gives lock %u back", number);
 }
 
 void cc_os_yield_(void)
@@ -174,6 +232,11 @@ bool cc_os_sequence_barrier_(void)
     reschedule();
     fence_everywhere("barrier");
     return true;
+}
+
+bool cc_os_membarrier_shared_(void)
+{
+    return cc_os_membarrier_();
 }
 
 /* Each thread has an answer of its own, so that a client can tell whose was taken. */

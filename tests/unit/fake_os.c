@@ -162,3 +162,5 @@ void cc_os_bell_close_(int read_end, int write_end)
 {
     if (read_end == 0 && write_end == 1) fake.bells_closed++;
 }
+
+#include "os_none.h"

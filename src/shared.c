@@ -1,0 +1,567 @@
+/* shared.c: a channel between processes: making and opening its segment, waiting, and deaths. shared.h has how it lies
+ * in memory; shared_spsc.c and shared_mpmc.c have the two kinds. */
+#include "shared.h"
+
+#include <concede/backoff.h>
+
+#include "costs.h"
+#include "counters.h"
+#include "os.h"
+#include "snooze.h"
+
+#include <string.h>
+
+/* ---- Deaths ----------------------------------------------------------------------------------------------------- */
+
+/* How often a process that waits looks whether another has died. A death is told within 200 ms: after one such time
+ * somebody has seen it, and after another one everybody who sleeps has. */
+#if !defined(CC_SHARED_LOOK_MS)
+#define CC_SHARED_LOOK_MS 50
+#endif
+enum { NS_PER_MS = 1000000 };
+
+static void wake_all_(cc_event_t *event)
+{
+    (void)cc_fetch_add_release(&event->epoch, 1); /* [shared.epoch] pairs with the load in listen_shared_() */
+    (void)cc_os_wake_shared_(&event->epoch, CC_OS_ALL);
+}
+
+/* A participant is dead, and this process holds its lock: nobody else is burying it. If this process dies meanwhile,
+ * the next one begins anew. */
+static void bury_locked_(cc_shared_t *shared, uint32_t participant, uint32_t word)
+{
+    cc_channel_t *channel = cc_shared_channel(shared);
+    if (shared->kind == CC_CHANNEL_SPSC)
+        cc_shared_spsc_bury_(channel);
+    else
+        cc_shared_mpmc_bury_(channel, participant);
+    /* [shared.buried] pairs with the loads of a participant's word */
+    cc_store_release(&shared->segment->participants[participant], word + 1);
+}
+
+void cc_shared_look_for_deaths_(cc_shared_t *shared, uint32_t now)
+{
+    cc_channel_t *channel = cc_shared_channel(shared);
+    bool buried = false;
+    cc_store_relaxed(&shared->looked_at, now); /* relaxed: if two threads look, they look twice */
+    for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
+        uint32_t *participant = &shared->segment->participants[i];
+        if (!(cc_load_acquire(participant) & 1) || i == CC_SHARED_SELF_(shared))
+            continue; /* [shared.buried] with the store */
+        if (cc_os_segment_is_locked_(shared->own, i) || !cc_os_segment_lock_(shared->own, i)) continue;
+        uint32_t word = cc_load_acquire(participant); /* [shared.buried] again, now that nobody can move it */
+        if (word & 1) bury_locked_(shared, i, word);
+        cc_os_segment_unlock_(shared->own, i);
+        buried = true;
+    }
+    if (!buried) return;
+    wake_all_(&channel->not_full);
+    wake_all_(&channel->not_empty);
+}
+
+/* EOWNERDEAD if there is a death that this process was not told of; now it is. Else 0. */
+static int report_(cc_shared_t *shared)
+{
+    for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
+        uint32_t deaths = cc_load_acquire(&shared->segment->participants[i]) >> 1; /* [shared.buried] with the store */
+        uint32_t reported = cc_load_relaxed(&shared->reported[i]);                 /* relaxed, both: only a count */
+        /* Another thread may have read a newer number than this one, and reported it. They have 31 bits. */
+        bool is_news = (int32_t)((deaths - reported) << 1) > 0;
+        if (is_news && cc_cas_relaxed(&shared->reported[i], &reported, reported + 1)) return EOWNERDEAD;
+    }
+    return 0;
+}
+
+/* Looks for deaths, if it is time to, and reports one. */
+static int look_and_report_(cc_shared_t *shared, uint64_t now_ns)
+{
+    uint32_t now = (uint32_t)(now_ns / NS_PER_MS);
+    uint32_t since = now - cc_load_relaxed(&shared->looked_at); /* relaxed: a guess */
+    if (since >= CC_SHARED_LOOK_MS) cc_shared_look_for_deaths_(shared, now);
+    return report_(shared);
+}
+
+/* ---- Sleeping and waking ---------------------------------------------------------------------------------------- */
+
+/* The words of an event of a shared channel. Nobody who died need be counted out of them.
+ *
+ *   word      bits     says                                             who moves it
+ *   epoch     0..31    slept on                                         + 1: whoever wakes
+ *   waiters   0        somebody may sleep, or is about to               1: whoever is about to sleep; 0: whoever woke
+ *                                                                       nobody, if nobody has come since it looked
+ *             16..31   how often somebody was about to                  + 1: whoever is about to sleep
+ *   woken_at  0..31    cc_now_ns() of the last wake                     whoever wakes
+ *
+ * Why no wake-up is lost: [shared.announce] in doc/memory-model.md. */
+enum { ASLEEP_BIT = 1, ONE_MORE = 1 << 16 };
+
+static void announce_shared_(cc_event_t *event)
+{
+    uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed, all: the fence after it orders it */
+    for (int tries = 0; tries < 64; tries++)
+        if (cc_cas_relaxed(&event->waiters, &seen, (seen + ONE_MORE) | ASLEEP_BIT)) return;
+    cc_store_relaxed(&event->waiters, ASLEEP_BIT); /* somebody plays with the word: it will do */
+}
+
+void cc_shared_notify_(cc_event_t *event)
+{
+    uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: [shared.announce], by the fence of the caller */
+    if (!(seen & ASLEEP_BIT)) return;
+    cc_store_relaxed(&event->woken_at, (uint32_t)cc_os_now_()); /* relaxed: a statistic */
+    (void)cc_fetch_add_acq_rel(&event->epoch, 1); /* [shared.epoch] pairs with the load in listen_shared_() */
+    uint32_t woken = cc_os_wake_shared_(&event->epoch, 1);
+    cc_count_wake_(CC_COUNT_CHANNEL_);
+    /* relaxed: whoever comes next changes the word, and then this fails */
+    if (woken == 0) (void)cc_cas_relaxed(&event->waiters, &seen, seen & ~(uint32_t)ASLEEP_BIT);
+}
+
+/* Membarrier reaches all processes that have a segment open: each registered for it. If the system takes it away, a
+ * millisecond does the same, as in fence.c. */
+void cc_shared_fence_heavy_(void)
+{
+    uint32_t nobody = 0;
+    if (cc_os_membarrier_shared_()) return; /* [shared.announce] pairs with cc_fence_light_() */
+    uint64_t deadline = cc_os_now_() + NS_PER_MS;
+    while (cc_os_now_() < deadline) (void)cc_os_wait_(&nobody, 0, deadline);
+    cc_fence_full(); /* [shared.announce] as above */
+}
+
+/* ---- The three phases of a wait --------------------------------------------------------------------------------- */
+
+/* phase       the caller has just tried in vain, and ...          next
+ * BEGUN       nothing was done yet                                SNOOZES
+ * SNOOZES    the pauses of this round are used up                another round, a yield, LISTENS
+ * LISTENS   it had announced itself before that try             sleeps, then WOKE or OVER
+ * WOKE       it has slept                                        LISTENS
+ * OVER     the deadline had passed before that try             over */
+enum { BEGUN, SNOOZES, LISTENS, WOKE, OVER };
+enum { ROUND_NS = 2000, LOOK_EVERY = 256 };
+
+static cc_snooze_t learned_shared_(uint32_t word)
+{
+    cc_snooze_t snooze = { (word - 1) / 8, (word - 1) % 8 };
+    return word == 0 ? cc_snooze_start_() : snooze;
+}
+
+static void teach_shared_(const cc_shared_await_t *await, cc_ending_t ending)
+{
+    uint32_t limit = await->spin_limit < UINT32_MAX / 8 ? await->spin_limit : UINT32_MAX / 8 - 1;
+    if (await->channel->snooze_iters != CC_SNOOZE_ADAPTIVE) return;
+    /* relaxed, both: a guess */
+    cc_snooze_t learned = cc_snooze_learned_(learned_shared_(cc_load_relaxed(await->learned)), ending, limit);
+    cc_store_relaxed(await->learned, 1 + learned.yields + 8 * learned.pauses);
+}
+
+static cc_snooze_t plan_shared_(const cc_shared_await_t *await)
+{
+    cc_snooze_t plan = learned_shared_(cc_load_relaxed(await->learned)); /* relaxed: a guess */
+    uint32_t fixed = await->channel->snooze_iters;
+    cc_calm_t calm = cc_snooze_calm_();
+    if (fixed != CC_SNOOZE_ADAPTIVE) {
+        plan.pauses = fixed < 7 ? (UINT32_C(1) << fixed) - 1 : 127;
+        plan.yields = fixed < 7 ? 0 : fixed - 7;
+    }
+    if (fixed == CC_SNOOZE_NONE || calm == CC_BUSY_) plan.pauses = plan.yields = 0;
+    if (!cc_costs_may_spin_()) plan.pauses = 0;
+    if (await->deadline != CC_FOREVER || calm != CC_CALM_) plan.yields = 0;
+    return plan;
+}
+
+int cc_shared_await_begin_(cc_shared_await_t *await, cc_channel_t *channel, cc_direction_t direction, uint64_t deadline)
+{
+    cc_shared_t *shared = cc_shared_of_(channel);
+    memset(await, 0, sizeof *await);
+    await->channel = channel;
+    await->event = direction == CC_SENDING_ ? &channel->not_full : &channel->not_empty;
+    await->learned = &shared->snooze[direction];
+    await->deadline = deadline;
+    /* A wait that is soon over does not look at the clock, and many of them in a row would never look for deaths. */
+    uint32_t waits = cc_load_relaxed(&shared->waits) + 1; /* relaxed, both: a guess */
+    cc_store_relaxed(&shared->waits, waits);
+    return waits % LOOK_EVERY == 0 ? look_and_report_(shared, cc_os_now_()) : 0;
+}
+
+/* Phase 2: announces this thread, and lets the caller try again. */
+static void listen_shared_(cc_shared_await_t *await)
+{
+    await->key = cc_load_acquire(&await->event->epoch); /* [shared.epoch] pairs with the add of whoever wakes */
+    announce_shared_(await->event);
+    cc_shared_fence_heavy_(); /* [shared.announce] pairs with cc_fence_light_() */
+    await->announced = true;
+    await->phase = LISTENS;
+}
+
+/* Phase 3: sleeps, but never for longer than until the next look for deaths. */
+static int sleep_shared_(cc_shared_await_t *await)
+{
+    uint64_t began = cc_os_now_(), until = began + (uint64_t)CC_SHARED_LOOK_MS * NS_PER_MS;
+    if (await->deadline < until) until = await->deadline;
+    int woken = cc_os_wait_shared_(&await->event->epoch, await->key, until);
+    uint64_t now = cc_os_now_();
+    if (woken != EAGAIN) {
+        await->slept = true;
+        await->slept_ns += now - began;
+    }
+    if (woken == 0 && cc_load_relaxed(&await->event->epoch) == await->key + 1) /* relaxed, both: a statistic */
+        cc_costs_woken_((uint32_t)now - cc_load_relaxed(&await->event->woken_at));
+    await->phase = now >= await->deadline ? OVER : WOKE;
+    return look_and_report_(cc_shared_of_(await->channel), now);
+}
+
+int cc_shared_await_slow_(cc_shared_await_t *await)
+{
+    cc_snooze_t plan;
+    uint64_t now;
+    switch (await->phase) {
+    case BEGUN:
+        if (await->deadline != CC_FOREVER && cc_os_now_() >= await->deadline) return ETIMEDOUT;
+        await->phase = SNOOZES;
+        await->spin_limit = cc_snooze_spin_limit_();
+        plan = plan_shared_(await);
+        await->pauses_planned = await->pauses_left = plan.pauses;
+        await->yields_planned = await->yields_left = plan.yields;
+        break;
+    case SNOOZES:
+        now = cc_os_now_();
+        if (now >= await->deadline) return ETIMEDOUT;
+        if (await->round_began != 0 && cc_snooze_lost_cpu_(await->cpu, await->round_began, ROUND_NS, now)) {
+            await->lost_cpu = true;
+            await->pauses_left = await->yields_left = 0;
+        }
+        await->cpu = cc_snooze_seen_(now);
+        await->round_began = now;
+        if (await->pauses_left == 0 && await->yields_left > 0) {
+            await->yields_left--;
+            await->yielded = true;
+            await->ending = cc_snooze_yield_(&now);
+            await->round_began = 0;
+            if (await->ending == CC_SLEPT_LONG_) await->yields_left = 0;
+            return 0;
+        }
+        break;
+    case LISTENS: return sleep_shared_(await);
+    case WOKE: break;
+    default: return ETIMEDOUT;
+    }
+    if (await->phase == SNOOZES && await->pauses_left > 0) {
+        uint32_t round = cc_backoff_pauses_(ROUND_NS);
+        await->pauses = await->pauses_left < round ? await->pauses_left : round;
+        await->pauses_left -= await->pauses;
+        return 0;
+    }
+    if (await->phase == SNOOZES) await->asleep_at = (uint32_t)cc_os_now_();
+    listen_shared_(await);
+    return 0;
+}
+
+void cc_shared_await_end_(cc_shared_await_t *await, bool done)
+{
+    cc_snooze_t planned = { await->pauses_planned, await->yields_planned };
+    uint32_t woken_at = cc_load_relaxed(&await->event->woken_at); /* relaxed: a guess */
+    if (await->phase == BEGUN) return;
+    if (await->lost_cpu || (!done && await->slept))
+        teach_shared_(await, CC_SLEPT_LONG_);
+    else if (await->slept)
+        teach_shared_(await, cc_snooze_slept_(planned, await->asleep_at, woken_at));
+    else if (await->yielded)
+        teach_shared_(await, (cc_ending_t)await->ending);
+    else if (done && await->phase == SNOOZES && planned.pauses > 0 && planned.pauses < await->spin_limit)
+        teach_shared_(await, CC_SPUN_);
+    cc_count_wait_(CC_COUNT_CHANNEL_,
+                   await->slept     ? CC_COUNT_SLEPT_
+                   : await->yielded ? CC_COUNT_YIELDED_
+                                    : CC_COUNT_SPUN_,
+                   await->slept_ns);
+    /* A wake-up may stand for more than one message, and for the end of the channel: the next one is told. */
+    if (!await->announced) return;
+    bool sends = await->learned == &cc_shared_of_(await->channel)->snooze[CC_SENDING_];
+    if (cc_shared_is_closed_(await->channel) || cc_shared_has_(await->channel, sends ? CC_SENDING_ : CC_RECEIVING_, 1))
+        if (cc_event_has_waiters_(await->event)) cc_shared_notify_(await->event);
+}
+
+/* ---- The two kinds ---------------------------------------------------------------------------------------------- */
+
+static bool is_spsc_(const cc_channel_t *channel)
+{
+    return cc_shared_of_(channel)->kind == CC_CHANNEL_SPSC;
+}
+
+size_t cc_shared_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n)
+{
+    if (!is_spsc_(channel)) return cc_shared_mpmc_send_now_(channel, messages, n);
+    cc_shared_spsc_mend_sender_(channel);
+    return cc_spsc_send_now_(channel, messages, n);
+}
+
+size_t cc_shared_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n)
+{
+    if (!is_spsc_(channel)) return cc_shared_mpmc_recv_now_(channel, messages, n);
+    /* relaxed: the receiver's own. The one that found the end may have died before it moved on from the last slot. */
+    if (cc_load_relaxed(&channel->closed) == CC_CHANNEL_DRAINED_) return 0;
+    cc_shared_spsc_mend_receiver_(channel);
+    return cc_spsc_recv_now_(channel, messages, n);
+}
+
+bool cc_shared_is_drained_(cc_channel_t *channel)
+{
+    return is_spsc_(channel) ? cc_spsc_is_drained_(channel) : cc_shared_mpmc_is_drained_(channel);
+}
+
+bool cc_shared_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
+{
+    return is_spsc_(channel) ? cc_spsc_has_(channel, direction, n) : cc_shared_mpmc_has_(channel, direction);
+}
+
+bool cc_shared_is_closed_(const cc_channel_t *channel)
+{
+    uint32_t closed = cc_load_acquire(&channel->closed); /* [channel.closed] pairs with the swap in the close */
+    return closed != CC_CHANNEL_OPEN_ && closed != CC_CHANNEL_MEND_;
+}
+
+void cc_shared_close_channel_(cc_channel_t *channel)
+{
+    uint32_t seen = CC_CHANNEL_OPEN_;
+    /* It may be MEND, and move between the two once in a while. */
+    for (int tries = 0; tries < 64; tries++) {
+        /* [channel.closed] pairs with the loads of `closed` */
+        if (cc_cas_acq_rel(&channel->closed, &seen, CC_CHANNEL_CLOSED_)) break;
+        if (seen != CC_CHANNEL_OPEN_ && seen != CC_CHANNEL_MEND_) break;
+    }
+    /* [shared.announce] both: the close before, the event after */
+    if (cc_event_has_waiters_(&channel->not_full)) wake_all_(&channel->not_full);
+    if (cc_event_has_waiters_(&channel->not_empty)) wake_all_(&channel->not_empty);
+}
+
+cc_channel_t *cc_shared_channel(cc_shared_t *shared)
+{
+    return (cc_channel_t *)(void *)(shared + 1);
+}
+
+/* ---- Segments --------------------------------------------------------------------------------------------------- */
+
+#if !defined(CC_MODEL)
+
+enum { HEADER = 65536, GAP = 65536, VERSION = 1, NAME_MAX_ = 201 }; /* no system has larger pages */
+#define MAGIC UINT64_C(0x636f6e6365646531)                          /* "concede1" */
+
+#define PRIVATE_BYTES offsetof(cc_channel_t, spsc)
+
+CC_STATIC_ASSERT_(sizeof(cc_segment_t) <= HEADER && sizeof(cc_shared_t) + PRIVATE_BYTES <= GAP &&
+                      sizeof(cc_shared_t) % CC_CACHE_LINE == 0 && PRIVATE_BYTES % CC_CACHE_LINE == 0,
+                  "what is shared begins on a page");
+
+static uint64_t mix_(uint64_t hash, uint64_t value)
+{
+    for (int i = 0; i < 8; i++, value >>= 8) hash = (hash ^ (value & 0xff)) * UINT64_C(0x100000001b3); /* FNV-1a */
+    return hash;
+}
+
+/* Two libraries can share a channel if this number is the same in both. */
+static uint64_t layout_(void)
+{
+    uint64_t hash = mix_(UINT64_C(0xcbf29ce484222325), sizeof(cc_channel_t));
+    hash = mix_(hash, sizeof(cc_index_) << 16 | CC_CACHE_LINE);
+    hash = mix_(hash, offsetof(cc_channel_t, not_full) << 16 | offsetof(cc_channel_t, not_empty));
+    hash = mix_(hash, offsetof(cc_channel_t, closed) << 16 | PRIVATE_BYTES);
+    hash = mix_(hash, offsetof(cc_spsc_t, head) << 16 | offsetof(cc_spsc_t, next));
+    return mix_(hash, offsetof(cc_segment_t, participants) << 16 | cc_slot_layout_(24).stride);
+}
+
+static uint64_t check_(const cc_segment_t *segment)
+{
+    uint64_t hash = mix_(segment->layout, (uint64_t)segment->version << 32 | segment->kind);
+    hash = mix_(mix_(hash, segment->bytes), segment->capacity);
+    return mix_(mix_(hash, segment->message_size), segment->snooze_iters);
+}
+
+static bool is_name_(const char *name)
+{
+    if (!name || name[0] != '/') return false;
+    size_t length = strlen(name);
+    if (length < 2 || length > NAME_MAX_ || strchr(name + 1, '/')) return false;
+    return strcmp(name, "/.") != 0 && strcmp(name, "/..") != 0;
+}
+
+/* The bytes of a segment for these options: 0 or EINVAL. */
+static int segment_bytes_(const cc_channel_options_t *options, size_t *bytes)
+{
+    int error = cc_channel_sizeof(options, bytes);
+    if (error != 0) return error;
+    if (*bytes > SIZE_MAX / 2) return EINVAL;
+    *bytes += HEADER - PRIVATE_BYTES;
+    return 0;
+}
+
+static cc_shared_t *map_(int own, size_t bytes)
+{
+    unsigned char *mapping = (unsigned char *)cc_os_segment_map_(own, HEADER, GAP, bytes);
+    if (!mapping) return NULL;
+    cc_shared_t *shared = (cc_shared_t *)(void *)(mapping + HEADER + GAP - PRIVATE_BYTES) - 1;
+    shared->segment = (cc_segment_t *)(void *)mapping;
+    shared->bytes = bytes;
+    shared->own = own;
+    shared->forks = cc_os_forks_();
+    return shared;
+}
+
+static void unmap_(cc_shared_t *shared)
+{
+    if (shared->forks == cc_os_forks_()) cc_os_segment_close_(shared->own);
+    cc_os_segment_unmap_(shared->segment, HEADER, GAP, shared->bytes);
+}
+
+/* The private line of the channel, from options that were checked. Many senders and receivers have a shape that no
+ * inline path takes for its own. */
+static void set_private_(cc_shared_t *shared, const cc_channel_options_t *options, size_t capacity)
+{
+    cc_channel_t *channel = cc_shared_channel(shared);
+    shared->kind = options->kind;
+    channel->shape = cc_channel_shape_(CC_CHANNEL_SPSC, options->message_size);
+    if (options->kind == CC_CHANNEL_MPMC) channel->shape |= UINT64_C(1) << 62;
+    channel->mask = capacity - 1;
+    channel->layout = cc_slot_layout_(options->message_size);
+    channel->snooze_iters = options->snooze_iters;
+    channel->allocated_before = CC_CHANNEL_SHARED_;
+}
+
+/* Takes a number that no living process has. If the one who had it is dead and was not buried yet, this process buries
+ * it: it holds the lock. 0 or EBUSY. */
+static int join_(cc_shared_t *shared)
+{
+    for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
+        uint32_t *participant = &shared->segment->participants[i];
+        if (!cc_os_segment_lock_(shared->own, i)) continue;
+        uint32_t word = cc_load_acquire(participant); /* [shared.buried] pairs with the store of whoever buried it */
+        if (word & 1) bury_locked_(shared, i, word++);
+        cc_store_release(participant, word + 1); /* [shared.buried] pairs with the loads of a participant's word */
+        shared->self = i;
+        cc_shared_look_for_deaths_(shared, (uint32_t)(cc_os_now_() / NS_PER_MS));
+        for (uint32_t k = 1; k < CC_PARTICIPANTS_; k++) {
+            /* [shared.buried] as above: deaths before it came are no business of this process */
+            shared->reported[k] = cc_load_acquire(&shared->segment->participants[k]) >> 1;
+        }
+        return 0;
+    }
+    return EBUSY;
+}
+
+static int create_(cc_shared_t **shared, const char *name, const cc_channel_options_t *options, int *handed_on)
+{
+    size_t bytes, capacity = 1;
+    int own, error = segment_bytes_(options, &bytes);
+    if (error == 0 && !shared) error = EINVAL;
+    if (error != 0) return error;
+    if (!cc_os_membarrier_shared_register_()) return ENOSYS;
+    error = cc_os_segment_create_(name, bytes, &own, handed_on);
+    if (error != 0) return error;
+    while (capacity < options->capacity) capacity *= 2;
+    cc_shared_t *s = map_(own, bytes);
+    if (!s) {
+        cc_os_segment_close_(own);
+        if (name)
+            (void)cc_os_segment_unlink_(name);
+        else
+            cc_os_segment_close_(*handed_on);
+        return ENOMEM;
+    }
+    cc_channel_t *channel;
+    error = cc_channel_init(cc_shared_channel(s), bytes - HEADER + PRIVATE_BYTES, options, &channel);
+    set_private_(s, options, capacity);
+    if (options->kind == CC_CHANNEL_MPMC) cc_shared_mpmc_init_(channel);
+    s->segment->version = VERSION;
+    s->segment->kind = options->kind;
+    s->segment->layout = layout_();
+    s->segment->bytes = bytes;
+    s->segment->capacity = capacity;
+    s->segment->message_size = options->message_size;
+    s->segment->snooze_iters = options->snooze_iters;
+    s->segment->check = check_(s->segment);
+    (void)join_(s);                              /* nobody else has come yet */
+    cc_store_release(&s->segment->magic, MAGIC); /* [shared.made] pairs with the load in is_ours_() */
+    *shared = s;
+    return error; /* 0: the options were checked before */
+}
+
+int cc_shared_create(cc_shared_t **shared, const char *name, const cc_channel_options_t *options)
+{
+    int unused;
+    return is_name_(name) ? create_(shared, name, options, &unused) : EINVAL;
+}
+
+int cc_shared_create_fd(cc_shared_t **shared, const cc_channel_options_t *options, int *fd)
+{
+    return fd ? create_(shared, NULL, options, fd) : EINVAL;
+}
+
+/* Whether the segment is one of ours, whole, and of these bytes; tells what is in it. Each word is read once. */
+static bool is_ours_(const cc_segment_t *shared_segment, size_t bytes, cc_channel_options_t *options)
+{
+    cc_segment_t segment;
+    size_t needed;
+    if (cc_load_acquire(&shared_segment->magic) != MAGIC) return false; /* [shared.made] pairs with the creator's */
+    cc_atomic_copy_(&segment, shared_segment, offsetof(cc_segment_t, participants));
+    if (segment.version != VERSION || segment.layout != layout_() || segment.bytes != bytes) return false;
+    if (segment.check != check_(&segment)) return false;
+    if (segment.capacity == 0 || (segment.capacity & (segment.capacity - 1)) != 0) return false;
+    options->capacity = (size_t)segment.capacity;
+    options->message_size = (size_t)segment.message_size;
+    options->kind = segment.kind;
+    options->snooze_iters = segment.snooze_iters;
+    return segment_bytes_(options, &needed) == 0 && needed == bytes;
+}
+
+static int open_(cc_shared_t **shared, const char *name, int descriptor)
+{
+    cc_channel_options_t options;
+    uint64_t bytes;
+    int own;
+    if (!shared) return EINVAL;
+    if (!cc_os_membarrier_shared_register_()) return ENOSYS;
+    int error = cc_os_segment_open_(name, descriptor, &own, &bytes);
+    if (error != 0) return error;
+    bool fits = bytes > HEADER && bytes <= SIZE_MAX / 2;
+    cc_shared_t *s = fits ? map_(own, (size_t)bytes) : NULL;
+    if (!s) {
+        cc_os_segment_close_(own);
+        return fits ? ENOMEM : EPROTO;
+    }
+    cc_fence_heavy_(); /* settles which fence it is, as in cc_channel_init() */
+    error = EPROTO;
+    if (is_ours_(s->segment, (size_t)bytes, &options)) {
+        set_private_(s, &options, options.capacity);
+        error = join_(s);
+    }
+    if (error == 0)
+        *shared = s;
+    else
+        unmap_(s);
+    return error;
+}
+
+int cc_shared_open(cc_shared_t **shared, const char *name)
+{
+    return is_name_(name) ? open_(shared, name, -1) : EINVAL;
+}
+
+int cc_shared_open_fd(cc_shared_t **shared, int fd)
+{
+    return open_(shared, NULL, fd);
+}
+
+int cc_shared_unlink(const char *name)
+{
+    return is_name_(name) ? cc_os_segment_unlink_(name) : EINVAL;
+}
+
+void cc_shared_close(cc_shared_t *shared)
+{
+    if (!shared) return;
+    if (shared->forks == cc_os_forks_()) {
+        uint32_t *participant = &shared->segment->participants[shared->self];
+        /* relaxed load: this process alone moves it; [shared.buried] the store pairs with the loads of this word */
+        cc_store_release(participant, cc_load_relaxed(participant) & ~UINT32_C(1));
+    }
+    unmap_(shared);
+}
+
+#endif

@@ -1,0 +1,142 @@
+/* shared.h: what channel.c asks of a channel between processes, and what its parts share.
+ *
+ * The segment is a header and then everything of the channel that changes: cc_channel_t from its `spsc` on, and the
+ * slots. What does not change, such as the capacity, each process keeps in memory of its own just before that:
+ *
+ *     header of the segment | cc_shared_t, first line of cc_channel_t | rest of cc_channel_t, slots
+ *     (shared)              | (private, a copy that was checked)      | (shared)
+ *
+ * So the inline paths of channel.h work on it as they are, and whatever another process writes into the segment, a slot
+ * is looked for within it. */
+#ifndef CONCEDE_SRC_SHARED_H
+#define CONCEDE_SRC_SHARED_H
+
+#include <concede/shared.h>
+
+#include "channel.h"
+
+/* participant   says                                                   who moves it, holding the lock of that number
+ * 2d            nobody has this number; d of those who had it died     a process that opens the segment -> 2d + 1
+ * 2d + 1        a process has it, or has died and is not buried yet    itself, as it closes -> 2d;
+ *                                                                      whoever buries it -> 2d + 2
+ *
+ * A process holds the lock of its number as long as it lives. So one that can be locked and says 2d + 1 is dead. */
+#if !defined(CC_SHARED_SELF_)                    /* a checker has fewer, and all of them are threads of one process */
+#define CC_SHARED_SELF_(shared) ((shared)->self) /* the number of this process */
+#define CC_SHARED_PARTICIPANTS  64
+#endif
+enum { CC_PARTICIPANTS_ = CC_SHARED_PARTICIPANTS }; /* number 0 is nobody's */
+
+typedef struct cc_segment {
+    uint64_t magic; /* written last: until then the segment is half made */
+    uint64_t check; /* of all that follows, up to the participants */
+    uint32_t version;
+    uint32_t kind;
+    uint64_t layout;       /* of cc_channel_t, in a number */
+    uint64_t bytes;        /* of the whole segment */
+    uint64_t capacity;     /* messages; a power of two */
+    uint64_t message_size; /* bytes */
+    uint32_t snooze_iters;
+    uint32_t unused;
+    CC_ALIGNED_(CC_CACHE_LINE) uint32_t participants[CC_PARTICIPANTS_];
+} cc_segment_t;
+
+/* What a process knows of a segment that it has open. The channel follows. */
+struct cc_shared {
+    CC_ALIGNED_(CC_CACHE_LINE) cc_segment_t *segment;
+    size_t bytes;                        /* of the segment */
+    int own;                             /* its descriptor */
+    uint32_t self;                       /* the number of this process as a participant */
+    uint32_t forks;                      /* cc_os_forks_() when it was opened */
+    uint32_t kind;                       /* CC_CHANNEL_SPSC or CC_CHANNEL_MPMC */
+    uint32_t looked_at;                  /* when this process last looked for deaths; in ms */
+    uint32_t waits;                      /* of this process: a guess */
+    uint32_t snooze[2];                  /* what senders and receivers of this process have learned, as in cc_event_t */
+    uint32_t reported[CC_PARTICIPANTS_]; /* deaths of each participant that this process was told of */
+};
+
+CC_TEMPLATE_ cc_shared_t *cc_shared_of_(const cc_channel_t *channel)
+{
+    return (cc_shared_t *)(uintptr_t)channel - 1;
+}
+
+/* ---- shared.c: waiting, closing, deaths -------------------------------------------------------------------------- */
+
+/* A wait: as the caller's loop goes through it.
+ *
+ *     cc_shared_await_t await;
+ *     for (int result = cc_shared_await_begin_(&await, ...); result == 0; result = cc_shared_await_step_(&await))
+ *         if (it can be done) ... break;
+ *     cc_shared_await_end_(&await, done); */
+typedef struct cc_shared_await {
+    cc_channel_t *channel;
+    cc_event_t *event;
+    uint32_t *learned;
+    uint64_t deadline;
+    uint32_t phase;                          /* see shared.c */
+    uint32_t pauses;                         /* left in this round */
+    uint32_t pauses_left, yields_left;       /* of the plan, after those */
+    uint32_t pauses_planned, yields_planned; /* before it sleeps */
+    uint32_t spin_limit;
+    uint32_t key; /* the event's epoch before the announcement */
+    uint32_t asleep_at;
+    bool announced, slept, yielded, lost_cpu;
+    uint32_t ending;
+    uint32_t cpu;
+    uint64_t round_began;
+    uint64_t slept_ns;
+} cc_shared_await_t;
+int cc_shared_await_begin_(cc_shared_await_t *await, cc_channel_t *channel, cc_direction_t direction,
+                           uint64_t deadline);
+int cc_shared_await_slow_(cc_shared_await_t *await);
+
+/* Waits a little: 0, ETIMEDOUT, or EOWNERDEAD. */
+CC_TEMPLATE_ int cc_shared_await_step_(cc_shared_await_t *await)
+{
+    if (await->pauses == 0) return cc_shared_await_slow_(await);
+    await->pauses--;
+    cc_pause();
+    return 0;
+}
+
+void cc_shared_await_end_(cc_shared_await_t *await, bool done);
+
+/* Wakes one who sleeps at the event. */
+void cc_shared_notify_(cc_event_t *event);
+
+/* The heavy side of cc_fence_light_() for all processes that have the segment open. */
+void cc_shared_fence_heavy_(void);
+
+/* As their namesakes for the two kinds in channel.h. */
+size_t cc_shared_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n);
+size_t cc_shared_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n);
+bool cc_shared_is_drained_(cc_channel_t *channel);
+bool cc_shared_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
+bool cc_shared_is_closed_(const cc_channel_t *channel);
+void cc_shared_close_channel_(cc_channel_t *channel);
+
+/* Looks for participants that have died, and buries them; `now` in ms. */
+void cc_shared_look_for_deaths_(cc_shared_t *shared, uint32_t now);
+
+/* ---- shared_spsc.c ----------------------------------------------------------------------------------------------- */
+
+/* A participant has died, perhaps the sender: the next send finds out how far it got. */
+void cc_shared_spsc_bury_(cc_channel_t *channel);
+
+/* Before a send, and before a receive, that the inline path left to the library. */
+void cc_shared_spsc_mend_sender_(cc_channel_t *channel);
+void cc_shared_spsc_mend_receiver_(cc_channel_t *channel);
+
+/* ---- shared_mpmc.c ----------------------------------------------------------------------------------------------- */
+
+void cc_shared_mpmc_init_(cc_channel_t *channel);
+size_t cc_shared_mpmc_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n);
+size_t cc_shared_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n);
+bool cc_shared_mpmc_is_drained_(cc_channel_t *channel);
+bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction);
+size_t cc_shared_mpmc_len_(const cc_channel_t *channel);
+
+/* A participant has died: what it was half-way through is dropped, and its slots are usable again. */
+void cc_shared_mpmc_bury_(cc_channel_t *channel, uint32_t participant);
+
+#endif

@@ -1,0 +1,214 @@
+/* shared_mpmc.c: a channel between processes with many senders and many receivers.
+ *
+ * The n-th message has the number n, and uses the slot n modulo the capacity. All that counts is the slots' stamps:
+ *
+ *   stamp             says                                  who moves it
+ *   FREE n            free for message n                    a sender -> WRITING; a receiver of a closed channel -> END
+ *   WRITING n, by p   participant p is copying it in        p -> FULL; p is dead: whoever buries it -> SKIP
+ *   FULL n            holds message n                       a receiver -> READING
+ *   READING n, by p   p is copying it out                   p, or whoever buries it -> FREE n + capacity
+ *   SKIP n            message n will never come             a receiver -> FREE n + capacity
+ *   END n             the channel ends before message n     nobody
+ *
+ * A sender takes the first number whose slot is FREE, a receiver the first whose slot is FULL. Each is one
+ * compare-and-swap of that very stamp, which also tells who did it, so that whatever a process was half-way through
+ * when it died can be told from the slots alone, and is undone by one compare-and-swap a slot: the same whether it is
+ * done once, twice, by two at once, or by one that dies in the middle of it.
+ *
+ * Numbers are taken in order, because whoever takes n has seen n - 1 taken. `tail` and `head` only say where to begin
+ * to look: everything before them is taken. They are written after a number was taken, so that holds for an old value,
+ * too, which a process may write that was held up; the next one then has further to look, once. */
+#include "shared.h"
+
+enum { FREE, WRITING, FULL, READING, SKIP, END };
+enum { STATE_BITS = 3, OWNER_BITS = 6, NUMBER_SHIFT = STATE_BITS + OWNER_BITS };
+
+CC_TEMPLATE_ cc_index_ stamp_(cc_index_ number, unsigned state, uint32_t owner)
+{
+    return (cc_index_)(number << NUMBER_SHIFT | (cc_index_)owner << STATE_BITS | state);
+}
+
+CC_TEMPLATE_ unsigned state_(cc_index_ stamp)
+{
+    return (unsigned)(stamp & ((1u << STATE_BITS) - 1));
+}
+
+CC_TEMPLATE_ uint32_t owner_(cc_index_ stamp)
+{
+    return (uint32_t)(stamp >> STATE_BITS) & ((1u << OWNER_BITS) - 1);
+}
+
+/* How far the number of a stamp is ahead of another: 0 for the same, and numbers wrap around. */
+CC_TEMPLATE_ ptrdiff_t ahead_(cc_index_ stamp, cc_index_ number)
+{
+    return (ptrdiff_t)((cc_index_)(stamp - (number << NUMBER_SHIFT)) & ~(((cc_index_)1 << NUMBER_SHIFT) - 1)) /
+           ((ptrdiff_t)1 << NUMBER_SHIFT);
+}
+
+CC_TEMPLATE_ unsigned char *slot_(const cc_channel_t *channel, cc_index_ number)
+{
+    return cc_channel_slot_(channel, (cc_index_)(number << 1), channel->layout);
+}
+
+CC_TEMPLATE_ cc_index_ *stamp_of_(const cc_channel_t *channel, cc_index_ number)
+{
+    return cc_slot_stamp_(slot_(channel, number), channel->layout);
+}
+
+void cc_shared_mpmc_init_(cc_channel_t *channel)
+{
+    for (cc_index_ number = 0; number <= channel->mask; number++) *stamp_of_(channel, number) = stamp_(number, FREE, 0);
+}
+
+/* Finds the first number that is not taken in this direction, from where the hint says, and tells its stamp. No more
+ * than about one lap: whoever has to look further than that reads what was written by nobody who follows the rules, and
+ * gets what is there.
+ *
+ * A stamp that is one or more laps ahead of the number says that the number was taken, with all before it and a lap
+ * less one after it. */
+static cc_index_ first_(const cc_channel_t *channel, cc_direction_t direction, cc_index_ *seen)
+{
+    const cc_index_ *hint = direction == CC_SENDING_ ? &channel->spsc.tail : &channel->spsc.head;
+    cc_index_ number = cc_load_relaxed(hint) >> 1; /* relaxed: the stamps tell */
+    size_t capacity = channel->mask + 1;
+    for (size_t left = capacity + 2; left > 0; left--) {
+        *seen = cc_load_acquire(stamp_of_(channel, number)); /* [shared.stamp] pairs with both stores of a stamp */
+        ptrdiff_t ahead = ahead_(*seen, number);
+        unsigned state = state_(*seen);
+        if (ahead > 0)
+            number = (cc_index_)(number + (size_t)ahead - channel->mask);
+        else if (ahead == 0 && direction == CC_SENDING_ && state != FREE && state != END)
+            number++;
+        else if (ahead == 0 && direction == CC_RECEIVING_ && state == READING)
+            number++;
+        else
+            break;
+    }
+    return number;
+}
+
+/* Says that everything before a number is taken. */
+static void hint_(cc_channel_t *channel, cc_direction_t direction, cc_index_ number)
+{
+    cc_index_ *hint = direction == CC_SENDING_ ? &channel->spsc.tail : &channel->spsc.head;
+    cc_store_relaxed(hint, (cc_index_)(number << 1)); /* relaxed: the stamps tell */
+}
+
+/* ---- Sending ---------------------------------------------------------------------------------------------------- */
+
+/* A send that loses the race for a number goes on to the next: the winner's is taken. After as many losses as there are
+ * slots it says that the channel is full, which it was a moment ago. */
+static bool send_message_(cc_channel_t *channel, const unsigned char *message, uint32_t self)
+{
+    for (size_t left = channel->mask + 2; left > 0; left--) {
+        cc_index_ seen, number = first_(channel, CC_SENDING_, &seen);
+        if (seen != stamp_(number, FREE, 0)) return false; /* full, or END */
+        cc_index_ *stamp = stamp_of_(channel, number);
+        /* [shared.stamp] pairs with the store of FREE in receive_message_() */
+        if (!cc_cas_acquire(stamp, &seen, stamp_(number, WRITING, self))) continue;
+        cc_atomic_copy_(slot_(channel, number), message, channel->layout.message_size);
+        cc_store_release(stamp, stamp_(number, FULL, 0)); /* [shared.stamp] pairs with the swap in receive_message_() */
+        hint_(channel, CC_SENDING_, (cc_index_)(number + 1));
+        return true;
+    }
+    return false;
+}
+
+size_t cc_shared_mpmc_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n)
+{
+    uint32_t self = CC_SHARED_SELF_(cc_shared_of_(channel));
+    size_t sent = 0;
+    if (cc_load_relaxed(&channel->closed) != CC_CHANNEL_OPEN_) return 0; /* relaxed: END decides */
+    while (sent < n && send_message_(channel, messages + sent * channel->layout.message_size, self)) sent++;
+    /* [shared.announce] the stamp before, the event after */
+    if (sent > 0 && CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_empty))) cc_shared_notify_(&channel->not_empty);
+    return sent;
+}
+
+/* ---- Receiving -------------------------------------------------------------------------------------------------- */
+
+static bool receive_message_(cc_channel_t *channel, unsigned char *message, uint32_t self, size_t *skipped)
+{
+    size_t capacity = channel->mask + 1;
+    for (size_t left = 2 * capacity + 1; left > 0; left--) {
+        cc_index_ seen, number = first_(channel, CC_RECEIVING_, &seen);
+        cc_index_ *stamp = stamp_of_(channel, number);
+        cc_index_ next_lap = stamp_((cc_index_)(number + capacity), FREE, 0);
+        if (seen == stamp_(number, SKIP, 0)) {
+            /* [shared.stamp] pairs with the swap in send_message_(): the next lap comes after what the dead one did */
+            *skipped += cc_cas_acq_rel(stamp, &seen, next_lap);
+            hint_(channel, CC_RECEIVING_, (cc_index_)(number + 1));
+        } else if (seen != stamp_(number, FULL, 0)) {
+            return false; /* empty, or a sender is half-way through, or END */
+        } else if (cc_cas_acquire(stamp, &seen, stamp_(number, READING, self))) { /* [shared.stamp] with FULL */
+            cc_atomic_copy_(message, slot_(channel, number), channel->layout.message_size);
+            cc_store_release(stamp, next_lap); /* [shared.stamp] pairs with the swap in send_message_() */
+            hint_(channel, CC_RECEIVING_, (cc_index_)(number + 1));
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t cc_shared_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n)
+{
+    uint32_t self = CC_SHARED_SELF_(cc_shared_of_(channel));
+    size_t got = 0, skipped = 0;
+    while (got < n && receive_message_(channel, messages + got * channel->layout.message_size, self, &skipped)) got++;
+    /* [shared.announce] the stamp before, the event after */
+    if (got + skipped > 0 && CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_full)))
+        cc_shared_notify_(&channel->not_full);
+    return got;
+}
+
+/* The channel is closed. A receiver that finds nothing puts the END where the next message would go: either that
+ * compare-and-swap is first, and no message comes any more, or a sender's is, and its message counts. */
+bool cc_shared_mpmc_is_drained_(cc_channel_t *channel)
+{
+    cc_index_ seen, number = first_(channel, CC_RECEIVING_, &seen);
+    if (seen == stamp_(number, END, 0)) return true;
+    if (seen != stamp_(number, FREE, 0)) return false;
+    /* [shared.end] pairs with the load in first_() that finds it */
+    return cc_cas_acq_rel(stamp_of_(channel, number), &seen, stamp_(number, END, 0));
+}
+
+/* ---- For waiting, and for those who ask ------------------------------------------------------------------------- */
+
+/* Where the channel is full or empty the stamp may be of the lap before: for a sender it is not FREE then, and for a
+ * receiver it is READING. */
+bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction)
+{
+    cc_index_ seen;
+    (void)first_(channel, direction, &seen);
+    unsigned state = state_(seen);
+    return state == END || (direction == CC_SENDING_ ? state == FREE : state == FULL || state == SKIP);
+}
+
+size_t cc_shared_mpmc_len_(const cc_channel_t *channel)
+{
+    cc_index_ seen;
+    cc_index_ head = first_(channel, CC_RECEIVING_, &seen), tail = first_(channel, CC_SENDING_, &seen);
+    ptrdiff_t length = (ptrdiff_t)(tail - head);
+    if (length < 0) return 0; /* they moved on between the two looks */
+    return (size_t)length <= channel->mask ? (size_t)length : channel->mask + 1;
+}
+
+/* ---- Death ------------------------------------------------------------------------------------------------------ */
+
+void cc_shared_mpmc_bury_(cc_channel_t *channel, uint32_t participant)
+{
+    size_t capacity = channel->mask + 1;
+    for (size_t slot = 0; slot < capacity; slot++) {
+        cc_index_ *stamp = stamp_of_(channel, (cc_index_)slot);
+        cc_index_ seen = cc_load_acquire(stamp); /* [shared.stamp] as any other look at it */
+        cc_index_ number = seen >> NUMBER_SHIFT;
+        if (owner_(seen) != participant) continue;
+        cc_index_ put_right = stamp_(number, SKIP, 0);
+        if (state_(seen) == READING)
+            put_right = stamp_((cc_index_)(number + capacity), FREE, 0);
+        else if (state_(seen) != WRITING)
+            continue;
+        /* [shared.stamp] pairs with the swap of whoever uses the slot next: it comes after what the dead one did */
+        (void)cc_cas_acq_rel(stamp, &seen, put_right);
+    }
+}

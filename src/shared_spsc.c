@@ -1,0 +1,44 @@
+/* shared_spsc.c: what a channel between processes with one sender and one receiver needs beyond channel_spsc.h.
+ *
+ * A message is there when its slot is stamped, and its slot is free again when `head` is published. So a receiver that
+ * dies leaves nothing behind but a `head` that lags behind `next`. A sender may have moved `tail` on for messages that
+ * it never stamped, and within a burst it stamps the last one first. The next sender finds the true tail: the first
+ * position from `head` on that is not stamped. What is stamped after that is of a burst that was not finished, and is
+ * taken back. This is the same whether it is done once, twice, or by a sender that dies in the middle of it, and for a
+ * sender that is between two messages it changes nothing; so it is done after any death.
+ *
+ * The inline path must not go on before that. So a death moves `closed` from OPEN to MEND, which for the inline path is
+ * a channel that has no room, and the sender moves it back. */
+#include "shared.h"
+
+void cc_shared_spsc_bury_(cc_channel_t *channel)
+{
+    uint32_t open = CC_CHANNEL_OPEN_;
+    /* [shared.mend] pairs with the load below; a channel that is closed needs no mending: nobody sends any more */
+    (void)cc_cas_acq_rel(&channel->closed, &open, CC_CHANNEL_MEND_);
+}
+
+void cc_shared_spsc_mend_sender_(cc_channel_t *channel)
+{
+    uint32_t mend = CC_CHANNEL_MEND_;
+    if (cc_load_acquire(&channel->closed) != CC_CHANNEL_MEND_) return; /* [shared.mend] pairs with the swap above */
+    cc_index_ head = cc_load_acquire(&channel->spsc.head);             /* [spsc.head] pairs with cc_spsc_publish_() */
+    cc_index_ end = (cc_index_)(head + 2 * (channel->mask + 1)), tail = end;
+    for (cc_index_ at = head; at != end; at = (cc_index_)(at + 2)) {
+        cc_index_ *stamp = cc_slot_stamp_(cc_channel_slot_(channel, at, channel->layout), channel->layout);
+        bool is_stamped = cc_load_relaxed(stamp) == (cc_index_)(at + 1); /* relaxed: the sender's own, or dead */
+        if (!is_stamped && tail == end) tail = at;
+        if (is_stamped && tail != end) cc_store_relaxed(stamp, at); /* relaxed: the next stamp at `tail` releases it */
+    }
+    channel->spsc.head_seen = head;
+    cc_store_relaxed(&channel->spsc.tail, tail); /* relaxed: others read it for len only */
+    /* [shared.mend] pairs with a sender's look, if this one dies */
+    (void)cc_cas_acq_rel(&channel->closed, &mend, CC_CHANNEL_OPEN_);
+}
+
+/* DRAINED has the receiver's `next` one lap on. */
+void cc_shared_spsc_mend_receiver_(cc_channel_t *channel)
+{
+    if (cc_load_relaxed(&channel->spsc.head) == channel->spsc.next) return; /* relaxed, both: the receiver's own */
+    if (cc_load_relaxed(&channel->closed) != CC_CHANNEL_DRAINED_) cc_spsc_publish_(channel);
+}

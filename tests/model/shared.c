@@ -1,0 +1,341 @@
+/* shared.c: the channel between processes on the model checker. Each thread is a process. Some of them may die before
+ * any of their steps, for good; the others must go on, get what was sent, be told once, and find every slot usable. */
+#include "model.h"
+
+#define CC_SNOOZE_START_NS      0
+#define CC_SNOOZE_START_YIELDS  0
+#define CC_SHARED_SELF_(shared) ((void)(shared), (uint32_t)model_self())
+#define CC_SHARED_PARTICIPANTS  4
+
+#include <string.h>
+
+#include "../../src/backoff.c"
+#include "../../src/channel.c"
+#include "../../src/channel_mpmc.c"
+#include "../../src/channel_spsc.c"
+#include "../../src/clock.c"
+#include "../../src/costs.c"
+#include "../../src/door.c"
+#include "../../src/event.c"
+#include "../../src/fence.c"
+#include "../../src/lock.c"
+#include "../../src/park.c"
+#include "../../src/pause.c"
+#include "../../src/shared.c"
+#include "../../src/shared_mpmc.c"
+#include "../../src/shared_spsc.c"
+#include "../../src/snooze.c"
+
+/* Nobody selects on a shared channel, or asks for a descriptor. */
+int cc_os_bell_create_(int ends[2])
+{
+    (void)ends;
+    return ENOSYS;
+}
+void cc_os_bell_ring_(int write_end)
+{
+    (void)write_end;
+}
+void cc_os_bell_empty_(int read_end)
+{
+    (void)read_end;
+}
+void cc_os_bell_close_(int read_end, int write_end)
+{
+    (void)read_end, (void)write_end;
+}
+
+/* ---- the channel ------------------------------------------------------------------------------------------------ */
+
+enum { MESSAGES = 4, CAPACITY_MODEL = 2 };
+
+static struct {
+    cc_shared_t shared;
+    cc_channel_t channel;
+    unsigned char slots[CAPACITY_MODEL * 64];
+} place;
+static cc_segment_t segment;
+static cc_channel_t *channel;
+static size_t capacity_;
+static uint32_t tried[MODEL_THREADS + 1], accepted[MODEL_THREADS + 1], received[MODEL_THREADS + 1]; /* as bits */
+static uint32_t told, flags[2];
+
+static void setup_of(uint32_t kind, size_t capacity)
+{
+    cc_costs_t costs = { 1000, 1, 1, 1 };
+    cc_channel_options_t options = { capacity, sizeof(uint32_t), kind, CC_SNOOZE_NONE };
+    cc_costs_set(&costs);
+    cc_fence_mode_ = CC_FENCE_UNKNOWN_;
+    busy_for_ = busy_until_ = seen_at_[0] = 0;
+    model_statistic(&busy_for_);
+    model_statistic(&busy_until_);
+    model_statistic(&seen_at_[0]);
+    memset(&place, 0, sizeof place);
+    memset(&segment, 0, sizeof segment);
+    memset(tried, 0, sizeof tried);
+    memset(accepted, 0, sizeof accepted);
+    memset(received, 0, sizeof received);
+    memset(flags, 0, sizeof flags);
+    told = 0;
+    capacity_ = capacity;
+    model_check(cc_channel_init(&place.channel, sizeof place.channel + sizeof place.slots, &options, &channel) == 0);
+    place.shared.segment = &segment;
+    place.shared.kind = kind;
+    channel->shape = cc_channel_shape_(CC_CHANNEL_SPSC, sizeof(uint32_t));
+    channel->allocated_before = CC_CHANNEL_SHARED_;
+    if (kind == CC_CHANNEL_MPMC) {
+        channel->shape |= UINT64_C(1) << 62;
+        cc_shared_mpmc_init_(channel);
+    }
+    for (int i = 1; i < CC_PARTICIPANTS_; i++) segment.participants[i] = 1;
+    model_statistic(&place.shared.looked_at);
+    model_statistic(&place.shared.waits);
+    model_statistic(&place.shared.snooze[0]);
+    model_statistic(&place.shared.snooze[1]);
+    model_statistic(&channel->not_full.woken_at);
+    model_statistic(&channel->not_empty.woken_at);
+    model_name(&channel->spsc.tail, "tail");
+    model_name(&channel->spsc.head, "head");
+    model_name(&channel->closed, "closed");
+    model_name(&channel->not_full.epoch, "not_full.epoch");
+    model_name(&channel->not_full.waiters, "not_full.waiters");
+    model_name(&channel->not_empty.epoch, "not_empty.epoch");
+    model_name(&channel->not_empty.waiters, "not_empty.waiters");
+    for (size_t i = 0; i < capacity; i++)
+        model_name(cc_slot_stamp_(cc_channel_slot_(channel, (cc_index_)(2 * i), channel->layout), channel->layout),
+                   (const char *const[]){ "stamp 0", "stamp 1" }[i]);
+    for (int i = 1; i < CC_PARTICIPANTS_; i++)
+        model_name(&segment.participants[i],
+                   (const char *const[]){ "", "participant 1", "participant 2", "participant 3" }[i]);
+}
+
+static void spsc_setup(void)
+{
+    setup_of(CC_CHANNEL_SPSC, 1);
+}
+static void spsc_two_setup(void)
+{
+    setup_of(CC_CHANNEL_SPSC, 2);
+}
+static void mpmc_setup(void)
+{
+    setup_of(CC_CHANNEL_MPMC, 1);
+}
+static void mpmc_two_setup(void)
+{
+    setup_of(CC_CHANNEL_MPMC, 2);
+}
+
+/* ---- what the threads do ---------------------------------------------------------------------------------------- */
+
+static uint32_t message_of(int thread, uint32_t number)
+{
+    return (uint32_t)thread * MESSAGES + number;
+}
+
+static void note(uint32_t *set, uint32_t message)
+{
+    model_check(!(*set & UINT32_C(1) << message));
+    *set |= UINT32_C(1) << message;
+}
+
+/* Sends; gives up if it is told of a death, as nobody may be left to receive. Whether it was sent. */
+static bool send_number(uint32_t number)
+{
+    uint32_t message = message_of(model_self(), number);
+    note(&tried[model_self()], message);
+    int error = cc_channel_send(channel, &message);
+    model_check(error == 0 || error == EPIPE || error == EOWNERDEAD);
+    told += error == EOWNERDEAD;
+    if (error == 0) note(&accepted[model_self()], message);
+    return error == 0;
+}
+
+/* 0, EPIPE or EOWNERDEAD. */
+static int receive(void)
+{
+    uint32_t message = 0;
+    int error = cc_channel_recv(channel, &message);
+    model_check(error == 0 || error == EPIPE || error == EOWNERDEAD);
+    if (error == 0) note(&received[model_self()], message);
+    if (error == EOWNERDEAD) told++;
+    return error;
+}
+
+static void send_one(void)
+{
+    send_number(0);
+}
+static void send_two(void)
+{
+    if (send_number(0)) send_number(1);
+}
+static void send_burst(void)
+{
+    uint32_t messages[2] = { message_of(model_self(), 0), message_of(model_self(), 1) };
+    note(&tried[model_self()], messages[0]);
+    note(&tried[model_self()], messages[1]);
+    size_t sent = cc_channel_send_many(channel, messages, 2);
+    for (size_t i = 0; i < sent; i++) note(&accepted[model_self()], messages[i]);
+}
+static void send_one_and_close(void)
+{
+    send_number(0);
+    cc_channel_close(channel);
+}
+
+/* Gets two messages, or what there is when one of the others has died. */
+static void receive_two(void)
+{
+    uint32_t message;
+    for (int i = 0; i < 2; i++) {
+        if (receive() != EOWNERDEAD) continue;
+        while (cc_channel_try_recv(channel, &message) == 0) note(&received[model_self()], message);
+        return;
+    }
+}
+
+/* Receives for as long as it lives. */
+static void receive_one(void)
+{
+    while (receive() == EOWNERDEAD) {}
+}
+
+static void receive_once(void)
+{
+    (void)receive();
+}
+
+/* Sends two, whoever may be there to receive; once told that the receiver is dead it receives by itself. */
+static void send_two_or_inherit(void)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t message = message_of(model_self(), i), other;
+        note(&tried[model_self()], message);
+        int error = cc_channel_send(channel, &message);
+        if (error == EOWNERDEAD) {
+            told++;
+            while (cc_channel_try_recv(channel, &other) == 0) note(&received[model_self()], other);
+            error = cc_channel_try_send(channel, &message);
+        }
+        model_check(error == 0);
+        note(&accepted[model_self()], message);
+    }
+}
+static void receive_two_for_good(void)
+{
+    for (int i = 0; i < 2; i++) receive_one();
+}
+
+/* Receives until the end; who was to close may be dead, and then this one does. */
+static void receive_all(void)
+{
+    for (int error; (error = receive()) != EPIPE;)
+        if (error == EOWNERDEAD) cc_channel_close(channel);
+}
+
+/* What a process does that opens the segment: it looks for deaths. */
+static void look(void)
+{
+    cc_shared_look_for_deaths_(&place.shared, 0);
+}
+
+/* ---- what must be left ------------------------------------------------------------------------------------------ */
+
+/* What was accepted arrived once, what was not tried did not arrive; each death was told once, if anybody was left to
+ * be told; and every slot can be used, after those who open the segment next have looked for deaths. */
+static void nothing_is_lost_but(unsigned by_receivers)
+{
+    uint32_t in = 0, maybe = 0, out = 0, message;
+    unsigned deaths = 0;
+    for (int t = 1; t <= MODEL_THREADS; t++) {
+        model_check(!(in & accepted[t]) && !(out & received[t]));
+        in |= accepted[t];
+        maybe |= tried[t];
+        out |= received[t];
+        deaths += model_is_dead(t);
+    }
+    for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
+        if (!model_is_dead((int)i) || !(segment.participants[i] & 1)) continue;
+        bury_locked_(&place.shared, i, segment.participants[i]);
+    }
+    model_check(told <= deaths);
+    while (cc_channel_try_recv(channel, &message) == 0) note(&out, message);
+    model_check((out & ~maybe) == 0);
+    model_check(__builtin_popcount(in & ~out) <= (int)by_receivers);
+    if (cc_channel_is_closed(channel)) return;
+    for (uint32_t i = 0; i < capacity_; i++) {
+        message = 100 + i;
+        model_check(cc_channel_try_send(channel, &message) == 0);
+    }
+    for (uint32_t i = 0; i < capacity_; i++)
+        model_check(cc_channel_try_recv(channel, &message) == 0 && message == 100 + i);
+    model_check(cc_channel_try_recv(channel, &message) == EAGAIN);
+}
+
+static void nothing_is_lost(void)
+{
+    nothing_is_lost_but(0);
+}
+static void one_may_be_lost(void)
+{
+    nothing_is_lost_but(1);
+}
+
+#define BOUND(preemptions) .bound = preemptions, .full_bound = preemptions + 1, .old_reads = 1, .full_old_reads = 2
+#define LIVE(name_, ...)                                              \
+    {                                                                 \
+        .name = name_, .membarrier = true, .timeouts = 1, __VA_ARGS__ \
+    }
+#define DEATH(name_, who_, count_, ...)                                                                 \
+    {                                                                                                   \
+        .name = name_, .membarrier = true, .timeouts = 1, .mortal = who_, .deaths = count_, __VA_ARGS__ \
+    }
+enum { FIRST = 2, SECOND_ = 4, THIRD = 8 }; /* threads, as bits */
+
+static const model_client_t clients[] = {
+    LIVE("shared_spsc", .setup = spsc_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost, BOUND(3)),
+    LIVE("shared_spsc_close", .setup = spsc_setup, .threads = { send_one_and_close, receive_all },
+         .finish = nothing_is_lost, BOUND(3)),
+    LIVE("shared_mpmc", .setup = mpmc_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost, BOUND(3)),
+    LIVE("shared_mpmc_two_senders", .setup = mpmc_setup, .threads = { send_one, send_one, receive_two },
+         .finish = nothing_is_lost, BOUND(1)),
+    LIVE("shared_mpmc_two_receivers", .setup = mpmc_two_setup, .threads = { send_two, receive_one, receive_one },
+         .finish = nothing_is_lost, BOUND(1)),
+    LIVE("shared_mpmc_close", .setup = mpmc_setup, .threads = { send_one_and_close, receive_all },
+         .finish = nothing_is_lost, BOUND(3)),
+    LIVE("shared_mpmc_close_two_senders", .setup = mpmc_two_setup,
+         .threads = { send_one_and_close, send_one, receive_all }, .finish = nothing_is_lost, BOUND(1)),
+
+    DEATH("shared_spsc_sender_dies", FIRST, 1, .setup = spsc_setup, .threads = { send_two, receive_two },
+          .finish = nothing_is_lost, BOUND(2)),
+    DEATH("shared_spsc_burst_dies", FIRST, 1, .setup = spsc_two_setup, .threads = { send_burst, receive_two },
+          .finish = nothing_is_lost, BOUND(2)),
+    DEATH("shared_spsc_receiver_dies", SECOND_, 1, .setup = spsc_setup,
+          .threads = { send_two_or_inherit, receive_two_for_good }, .finish = one_may_be_lost, BOUND(1)),
+    DEATH("shared_spsc_closer_dies", FIRST, 1, .setup = spsc_setup, .threads = { send_one_and_close, receive_all },
+          .finish = nothing_is_lost, BOUND(2)),
+    DEATH("shared_spsc_both_die", FIRST | SECOND_, 2, .setup = spsc_setup, .threads = { send_two, receive_two },
+          .finish = one_may_be_lost, BOUND(1)),
+    DEATH("shared_spsc_burier_dies", FIRST | SECOND_, 2, .setup = spsc_setup,
+          .threads = { send_one, look, receive_once }, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_sender_dies", FIRST, 1, .setup = mpmc_setup, .threads = { send_two, receive_two },
+          .finish = nothing_is_lost, BOUND(2)),
+    DEATH("shared_mpmc_burst_dies", FIRST, 1, .setup = mpmc_two_setup, .threads = { send_burst, receive_two },
+          .finish = nothing_is_lost, BOUND(2)),
+    DEATH("shared_mpmc_receiver_dies", SECOND_, 1, .setup = mpmc_setup,
+          .threads = { send_two_or_inherit, receive_two_for_good }, .finish = one_may_be_lost, BOUND(1)),
+    DEATH("shared_mpmc_closer_dies", FIRST, 1, .setup = mpmc_setup, .threads = { send_one_and_close, receive_all },
+          .finish = nothing_is_lost, BOUND(2)),
+    DEATH("shared_mpmc_both_die", FIRST | SECOND_, 2, .setup = mpmc_setup, .threads = { send_two, receive_two },
+          .finish = one_may_be_lost, BOUND(1)),
+    DEATH("shared_mpmc_two_die", FIRST | SECOND_, 2, .setup = mpmc_two_setup,
+          .threads = { send_one, send_one, receive_two }, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_burier_dies", FIRST | SECOND_, 2, .setup = mpmc_setup,
+          .threads = { send_one, look, receive_once }, .finish = nothing_is_lost, BOUND(1)),
+};
+
+int main(int argc, char **argv)
+{
+    return model_main(argc, argv, clients, sizeof clients / sizeof *clients);
+}

@@ -1,0 +1,411 @@
+/* shared.c: segments: what may be opened and what not, names and rights, and the channel in it, on the real system. How
+ * it stands deaths is tests/kill. */
+#include "harness.h"
+
+#include <concede/concede.h>
+
+#include <errno.h>
+
+#if defined(__linux__) && UINTPTR_MAX > UINT32_MAX
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static char name[64];
+
+static const char *own_name(void)
+{
+    snprintf(name, sizeof name, "/concede-test-%d", (int)getpid());
+    if (cc_shared_unlink(name) == 0) printf("%s was left over\n", name);
+    return name;
+}
+
+/* Not in a sandbox, and not on another os_<system>.c. */
+static bool is_there(void)
+{
+    cc_shared_t *shared;
+    int fd;
+    cc_channel_options_t options = CC_CHANNEL_OPTIONS_INIT(1, 1);
+    int error = cc_shared_create_fd(&shared, &options, &fd);
+    if (error == ENOSYS) return false;
+    REQUIRE(error == 0);
+    cc_shared_close(shared);
+    close(fd);
+    return true;
+}
+
+static cc_channel_options_t options_of(uint32_t kind, size_t capacity, size_t size)
+{
+    cc_channel_options_t options = { capacity, size, kind, CC_SNOOZE_ADAPTIVE };
+    return options;
+}
+
+/* Both ends in one process, as two that opened it; and a third that does nothing. */
+static void passes_messages(uint32_t kind, size_t capacity, size_t size)
+{
+    cc_shared_t *one, *two;
+    unsigned char out[512], in[512];
+    cc_channel_options_t options = options_of(kind, capacity, size);
+    REQUIRE(cc_shared_create(&one, own_name(), &options) == 0);
+    REQUIRE(cc_shared_open(&two, name) == 0);
+    cc_channel_t *from = cc_shared_channel(one), *to = cc_shared_channel(two);
+    CHECK(from != to);
+    CHECK_EQ(cc_channel_capacity(to), cc_channel_capacity(from));
+    for (unsigned i = 0; i < 3 * cc_channel_capacity(from); i++) {
+        memset(out, (int)i + 1, size);
+        CHECK_EQ(cc_channel_send(from, out), 0);
+        CHECK_EQ(cc_channel_len(to), 1);
+        CHECK_EQ(cc_channel_recv(to, in), 0);
+        CHECK(memcmp(in, out, size) == 0);
+    }
+    CHECK_EQ(cc_channel_try_recv(to, in), EAGAIN);
+    CHECK_EQ(cc_channel_recv_timeout(to, in, 1000), ETIMEDOUT);
+    for (size_t i = 0; i < cc_channel_capacity(from); i++) CHECK_EQ(cc_channel_try_send(from, out), 0);
+    CHECK_EQ(cc_channel_try_send(from, out), EAGAIN);
+    CHECK_EQ(cc_channel_send_timeout(from, out, 1000), ETIMEDOUT);
+    cc_channel_close(to);
+    CHECK(cc_channel_is_closed(from));
+    CHECK_EQ(cc_channel_send(from, out), EPIPE);
+    for (size_t i = 0; i < cc_channel_capacity(from); i++) CHECK_EQ(cc_channel_recv(to, in), 0);
+    CHECK_EQ(cc_channel_recv(to, in), EPIPE);
+    CHECK_EQ(cc_channel_recv(from, in), EPIPE);
+    cc_channel_destroy(from); /* does nothing: the segment is closed below */
+    cc_shared_close(one);
+    cc_shared_close(two);
+    CHECK_EQ(cc_shared_unlink(name), 0);
+}
+
+TEST(messages_pass_between_two_that_opened_it)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    static const size_t sizes[] = { 1, 4, 8, 24, 100, 500 };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (size_t capacity = 1; capacity <= 64; capacity *= 8) {
+            passes_messages(CC_CHANNEL_SPSC, capacity, sizes[i]);
+            passes_messages(CC_CHANNEL_MPMC, capacity, sizes[i]);
+        }
+}
+
+TEST(bursts_and_in_place)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    for (uint32_t kind = 0; kind < 2; kind++) {
+        cc_shared_t *shared;
+        int fd;
+        uint64_t out[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, in[8];
+        size_t sent, got;
+        cc_channel_options_t options = options_of(kind, 4, sizeof out[0]);
+        REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
+        cc_channel_t *channel = cc_shared_channel(shared);
+        CHECK_EQ(cc_channel_send_many(channel, out, 8), 4);
+        CHECK_EQ(cc_channel_recv_many(channel, in, 3), 3);
+        CHECK_EQ(cc_channel_recv_some(channel, in + 3, 5, &got), 0);
+        CHECK_EQ(got, 1);
+        CHECK(memcmp(in, out, 4 * sizeof in[0]) == 0);
+        CHECK_EQ(cc_channel_send_all_timeout(channel, out, 8, &sent, 1000), ETIMEDOUT);
+        CHECK_EQ(sent, 4);
+        CHECK_EQ(cc_channel_recv_many(channel, in, 8), 4);
+        uint64_t *slot = cc_channel_reserve(channel);
+        CHECK((slot != NULL) == (kind == CC_CHANNEL_SPSC));
+        if (slot) {
+            *slot = 42;
+            cc_channel_commit(channel);
+            const uint64_t *seen = cc_channel_peek(channel);
+            CHECK(seen && *seen == 42);
+            cc_channel_consume(channel);
+        }
+        CHECK(cc_channel_peek(channel) == NULL);
+        cc_shared_close(shared);
+        close(fd);
+    }
+}
+
+TEST(options_and_names_are_checked)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    static const char *const bad[] = { "", "name", "/", "/a/b", "/.", "/..", "//", "/../x" };
+    cc_shared_t *shared;
+    int fd;
+    char longest[300] = "/";
+    cc_channel_options_t good = options_of(CC_CHANNEL_MPMC, 4, 8), none = options_of(CC_CHANNEL_MPMC, 0, 8);
+    cc_channel_options_t kind = options_of(7, 4, 8), huge = options_of(CC_CHANNEL_SPSC, 4, SIZE_MAX / 2);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        CHECK_EQ(cc_shared_create(&shared, bad[i], &good), EINVAL);
+        CHECK_EQ(cc_shared_open(&shared, bad[i]), EINVAL);
+        CHECK_EQ(cc_shared_unlink(bad[i]), EINVAL);
+    }
+    memset(longest + 1, 'a', 201);
+    CHECK_EQ(cc_shared_open(&shared, longest), EINVAL);
+    longest[201] = 0;
+    CHECK_EQ(cc_shared_open(&shared, longest), ENOENT);
+    CHECK_EQ(cc_shared_create(&shared, NULL, &good), EINVAL);
+    CHECK_EQ(cc_shared_create(&shared, own_name(), NULL), EINVAL);
+    CHECK_EQ(cc_shared_create(&shared, name, &none), EINVAL);
+    CHECK_EQ(cc_shared_create(&shared, name, &kind), EINVAL);
+    CHECK_EQ(cc_shared_create(&shared, name, &huge), EINVAL);
+    CHECK_EQ(cc_shared_create_fd(&shared, &good, NULL), EINVAL);
+    CHECK_EQ(cc_shared_create_fd(NULL, &good, &fd), EINVAL);
+    CHECK_EQ(cc_shared_open(&shared, name), ENOENT);
+    CHECK_EQ(cc_shared_unlink(name), ENOENT);
+    huge = options_of(CC_CHANNEL_SPSC, (size_t)1 << 40, 64);
+    CHECK_EQ(cc_shared_create(&shared, name, &huge), ENOMEM);
+    CHECK_EQ(cc_shared_unlink(name), ENOENT);
+    cc_shared_close(NULL);
+}
+
+TEST(a_name_is_made_once_and_for_this_user_only)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    cc_shared_t *shared, *again;
+    struct stat status;
+    char path[100];
+    cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, 8);
+    mode_t mask = umask(0);
+    REQUIRE(cc_shared_create(&shared, own_name(), &options) == 0);
+    umask(mask);
+    CHECK_EQ(cc_shared_create(&again, name, &options), EEXIST);
+    snprintf(path, sizeof path, "/dev/shm%s", name);
+    CHECK_EQ(stat(path, &status), 0);
+    CHECK_EQ(status.st_mode & 07777, 0600);
+    CHECK_EQ(chmod(path, 0), 0);
+    if (geteuid() != 0) CHECK_EQ(cc_shared_open(&again, name), EACCES);
+    CHECK_EQ(cc_shared_unlink(name), 0);
+    CHECK_EQ(symlink("/etc/passwd", path), 0); /* not followed */
+    CHECK_EQ(cc_shared_open(&again, name), EPROTO);
+    CHECK_EQ(cc_shared_create(&again, name, &options), EEXIST);
+    CHECK_EQ(cc_shared_unlink(name), 0);
+    cc_shared_close(shared);
+}
+
+/* Every byte of the header counts; the table of participants is another matter. */
+TEST(a_segment_that_is_damaged_or_half_made_is_not_opened)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    cc_shared_t *shared, *other;
+    int fd;
+    cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, 8);
+    REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
+    unsigned char *bytes = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    REQUIRE(bytes != MAP_FAILED);
+    for (size_t i = 0; i < 60; i++) {
+        for (unsigned bit = 0; bit < 8; bit++) {
+            bytes[i] ^= (unsigned char)(1u << bit);
+            if (!CHECK_EQ(cc_shared_open_fd(&other, fd), EPROTO)) printf("byte %zu bit %u\n", i, bit);
+            bytes[i] ^= (unsigned char)(1u << bit);
+        }
+    }
+    CHECK_EQ(cc_shared_open_fd(&other, fd), 0);
+    cc_shared_close(other);
+    CHECK_EQ(ftruncate(fd, 100), -1); /* sealed */
+    CHECK_EQ(ftruncate(fd, 1 << 20), -1);
+    munmap(bytes, 4096);
+    cc_shared_close(shared);
+    close(fd);
+    /* Not one of ours: too short, empty, of another size, able to shrink, read-only, no descriptor at all. */
+    fd = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    CHECK_EQ(cc_shared_open_fd(&other, fd), EPROTO);
+    CHECK_EQ(ftruncate(fd, 200000), 0);
+    CHECK_EQ(cc_shared_open_fd(&other, fd), EPROTO);
+    CHECK_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    CHECK_EQ(cc_shared_open_fd(&other, fd), EPROTO);
+    close(fd);
+    CHECK_EQ(cc_shared_open_fd(&other, fd), EPROTO);
+    CHECK_EQ(cc_shared_open_fd(&other, -1), EPROTO);
+    fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    CHECK_EQ(cc_shared_open_fd(&other, fd), EPROTO);
+    close(fd);
+    REQUIRE(cc_shared_create(&shared, own_name(), &options) == 0);
+    char path[100];
+    snprintf(path, sizeof path, "/dev/shm%s", name);
+    CHECK_EQ(truncate(path, 70000), 0); /* nobody touches `shared` after this */
+    CHECK_EQ(cc_shared_open(&other, name), EPROTO);
+    CHECK_EQ(truncate(path, 10), 0);
+    CHECK_EQ(cc_shared_open(&other, name), EPROTO);
+    CHECK_EQ(cc_shared_unlink(name), 0);
+}
+
+TEST(sixty_three_may_have_it_open)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    cc_shared_t *all[64], *other;
+    int fd;
+    cc_channel_options_t options = options_of(CC_CHANNEL_SPSC, 4, 8);
+    REQUIRE(cc_shared_create_fd(&all[0], &options, &fd) == 0);
+    for (int i = 1; i < 63; i++) REQUIRE(cc_shared_open_fd(&all[i], fd) == 0);
+    CHECK_EQ(cc_shared_open_fd(&other, fd), EBUSY);
+    cc_shared_close(all[20]);
+    CHECK_EQ(cc_shared_open_fd(&all[20], fd), 0);
+    for (int i = 0; i < 63; i++) cc_shared_close(all[i]);
+    CHECK_EQ(cc_shared_open_fd(&other, fd), 0); /* the segment is there as long as anybody has a descriptor of it */
+    cc_shared_close(other);
+    close(fd);
+}
+
+static pid_t child_that_waits(int fd)
+{
+    int ready[2];
+    char byte;
+    REQUIRE(pipe(ready) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        cc_shared_t *shared;
+        if (cc_shared_open_fd(&shared, fd) != 0 || write(ready[1], "", 1) != 1) _exit(1);
+        for (;;) pause();
+    }
+    CHECK_EQ(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+}
+
+TEST(a_process_that_is_stopped_is_not_dead)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    cc_shared_t *shared;
+    int fd;
+    uint64_t message;
+    cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, 8);
+    REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
+    cc_channel_t *channel = cc_shared_channel(shared);
+    pid_t child = child_that_waits(fd);
+    kill(child, SIGSTOP);
+    CHECK_EQ(cc_channel_recv_timeout(channel, &message, 300000000), ETIMEDOUT);
+    kill(child, SIGKILL);
+    CHECK_EQ(cc_channel_recv_timeout(channel, &message, UINT64_C(20000000000)), EOWNERDEAD);
+    CHECK_EQ(cc_channel_recv_timeout(channel, &message, 200000000), ETIMEDOUT);
+    waitpid(child, NULL, 0);
+    cc_shared_close(shared);
+    close(fd);
+}
+
+TEST(a_child_of_fork_does_not_keep_its_parent_alive)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    cc_shared_t *shared;
+    int fd, status;
+    uint64_t message;
+    cc_channel_options_t options = options_of(CC_CHANNEL_SPSC, 4, 8);
+    REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
+    cc_channel_t *channel = cc_shared_channel(shared);
+    int ready[2], over[2];
+    char byte;
+    REQUIRE(pipe(ready) == 0 && pipe(over) == 0);
+    pid_t child = fork();
+    if (child == 0) { /* opens it, leaves a child of its own behind, and is killed */
+        cc_shared_t *own;
+        if (cc_shared_open_fd(&own, fd) != 0) _exit(1);
+        close(over[1]);
+        if (fork() == 0) {
+            cc_shared_close(own); /* what it inherited */
+            if (write(ready[1], "", 1) != 1) _exit(1);
+            _exit(read(over[0], &byte, 1) != 0);
+        }
+        for (;;) pause();
+    }
+    close(over[0]);
+    CHECK_EQ(read(ready[0], &byte, 1), 1);
+    CHECK_EQ(cc_channel_recv_timeout(channel, &message, 200000000), ETIMEDOUT); /* the close was not the parent's */
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    CHECK_EQ(cc_channel_recv_timeout(channel, &message, UINT64_C(20000000000)), EOWNERDEAD);
+    close(over[1]);
+    close(ready[0]);
+    close(ready[1]);
+    cc_shared_close(shared);
+    close(fd);
+}
+
+TEST(who_closes_is_not_reported)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    cc_shared_t *shared, *other;
+    int fd;
+    uint64_t message;
+    cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, 8);
+    REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
+    REQUIRE(cc_shared_open_fd(&other, fd) == 0);
+    cc_shared_close(other);
+    CHECK_EQ(cc_channel_recv_timeout(cc_shared_channel(shared), &message, 200000000), ETIMEDOUT);
+    cc_shared_close(shared);
+    close(fd);
+}
+
+/* A hostile process writes anything anywhere in the segment, all the time. Calls may say what they like, but they
+ * return, and nothing outside is touched: run it under AddressSanitizer, too. */
+TEST(a_hostile_process_cannot_make_us_crash_or_hang)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    for (uint32_t round = 0; round < 4; round++) {
+        cc_shared_t *shared, *other;
+        int fd;
+        uint64_t random = test_seed(round), in[8], out[8] = { 0 };
+        cc_channel_options_t options = options_of(round % 2, (size_t)1 << round, sizeof out[0]);
+        REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
+        cc_channel_t *channel = cc_shared_channel(shared);
+        off_t bytes = lseek(fd, 0, SEEK_END);
+        pid_t child = fork();
+        if (child == 0) {
+            unsigned char *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+            for (;;) {
+                uint64_t dice = test_random(&random);
+                size_t at = dice % 3 == 0 ? (dice >> 8) % 4096 : 65536 + (dice >> 8) % ((size_t)bytes - 65536);
+                if ((dice >> 40 & 3) == 0)
+                    memory[at] = (unsigned char)(dice >> 48);
+                else
+                    memory[at] ^= (unsigned char)(1u << (dice >> 48 & 7));
+            }
+        }
+        uint64_t end = cc_deadline_in(test_effort(250) * 1000000);
+        while (cc_now_ns() < end) {
+            size_t n;
+            int said = 0; /* anything */
+            said |= cc_channel_try_send(channel, out);
+            said |= cc_channel_try_recv(channel, in);
+            CHECK(cc_channel_send_many(channel, out, 8) <= 8);
+            CHECK(cc_channel_recv_many(channel, in, 8) <= 8);
+            said |= cc_channel_send_timeout(channel, out, 10000);
+            said |= cc_channel_recv_timeout(channel, in, 10000);
+            said |= cc_channel_send_all_timeout(channel, out, 8, &n, 10000);
+            CHECK(n <= 8);
+            said |= cc_channel_recv_some_timeout(channel, in, 8, &n, 10000);
+            CHECK(n <= 8);
+            CHECK(cc_channel_len(channel) <= cc_channel_capacity(channel));
+            uint64_t *slot = cc_channel_reserve(channel);
+            if (slot) {
+                *slot = 1;
+                cc_channel_commit(channel);
+            }
+            const uint64_t *seen = cc_channel_peek(channel);
+            if (seen) {
+                in[0] = *seen;
+                cc_channel_consume(channel);
+            }
+            if (cc_shared_open_fd(&other, fd) == 0) cc_shared_close(other);
+            (void)cc_channel_is_closed(channel);
+            CHECK(said >= 0);
+            if (test_random(&random) % 64 == 0) cc_channel_close(channel);
+        }
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        cc_shared_close(shared);
+        close(fd);
+    }
+}
+
+#else
+
+TEST(there_is_none_here)
+{
+    cc_shared_t *shared;
+    int fd;
+    cc_channel_options_t options = CC_CHANNEL_OPTIONS_INIT(4, 8);
+    CHECK_EQ(cc_shared_create(&shared, "/concede", &options), ENOSYS);
+    CHECK_EQ(cc_shared_create_fd(&shared, &options, &fd), ENOSYS);
+    CHECK_EQ(cc_shared_open(&shared, "/concede"), ENOSYS);
+    CHECK_EQ(cc_shared_open_fd(&shared, 0), ENOSYS);
+    CHECK_EQ(cc_shared_unlink("/concede"), ENOSYS);
+}
+
+#endif

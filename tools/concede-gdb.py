@@ -8,7 +8,7 @@ import gdb.printing
 import gdb.types
 
 # Bits of the words that the headers say as macros, which debug information leaves out; a test compares the two.
-EVENT = {"CC_EVENT_LISTENING_": 0x00003fff, "CC_EVENT_CLAIM_": 0x00010000, "CC_EVENT_CLAIMS_": 0x3fff0000,
+EVENT = {"CC_EVENT_LISTENING_": 0x00001fff, "CC_EVENT_CLAIM_": 0x00010000, "CC_EVENT_CLAIMS_": 0x1fff0000,
          "CC_EVENT_LOOKOUT_": 0x40000000}
 # A thread asleep in the kernel: which call it is in, and the word that it sleeps on, by the machine's registers.
 FUTEX = {"i386:x86-64": ("orig_rax", 202, "rdi"), "aarch64": ("x8", 98, "x0")}

@@ -255,12 +255,14 @@ static void takes_it_again_and_again(void)
 
 TEST(one_lost_race_is_no_reason_to_stay_away)
 {
-    set_up_held(2);
-    sections_a_pause = 1;
-    release_at_pause = 2;
-    fake.on_pause = takes_it_again_and_again;
-    cc_lock_acquire(&lock);
-    CHECK_EQ(fake.pauses, release_at_pause); /* it looked after each */
+    for (unsigned i = 0; i < 50; i++) {
+        set_up_held(2);
+        sections_a_pause = 1;
+        release_at_pause = 2;
+        fake.on_pause = takes_it_again_and_again;
+        cc_lock_acquire(&lock);
+        CHECK_EQ(fake.pauses, release_at_pause); /* it looked after each */
+    }
 }
 
 /* Sections that end at every so many pauses. */

@@ -53,7 +53,7 @@ CC_STATIC_ASSERT_(sizeof(cc_event_t) == 28, "event");
 CC_STATIC_ASSERT_(offsetof(cc_event_t, epoch) == 0, "event");
 CC_STATIC_ASSERT_(offsetof(cc_event_t, waiters) == 4, "event");
 CC_STATIC_ASSERT_(offsetof(cc_event_t, woken_at) == 8, "event");
-CC_STATIC_ASSERT_(offsetof(cc_event_t, sleeps) == 12, "event");
+CC_STATIC_ASSERT_(offsetof(cc_event_t, sleepiness) == 12, "event");
 CC_STATIC_ASSERT_(offsetof(cc_event_t, snooze) == 16, "event");
 
 CC_STATIC_ASSERT_(sizeof(cc_channel_options_t) == 2 * sizeof(size_t) + 8, "channel options");

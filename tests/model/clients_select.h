@@ -83,6 +83,14 @@ static void select_trusted_setup(void)
     channel->not_empty.waiters = second->not_empty.waiters = CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_;
 }
 
+/* And they go on to fence, though they find nobody for a while. */
+static void select_trusted_spsc_setup(void)
+{
+    select_spsc_setup();
+    channel->not_empty.waiters = second->not_empty.waiters = CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_;
+    channel->not_empty.sleepiness = second->not_empty.sleepiness = 8;
+}
+
 /* Exactly once. In which order is not said: they came by two channels. */
 static void note_selected(uint32_t message)
 {
@@ -353,6 +361,8 @@ static const model_client_t select_clients[] = {
     BOTH("select_mpmc", .setup = select_mpmc_setup, .threads = { select_two, send_to_both },
          .finish = select_all_received, BOUND(2)),
     MEMBARRIER("select_trusted", .setup = select_trusted_setup, .threads = { select_two, send_to_both },
+               .finish = select_all_received, BOUND(2)),
+    MEMBARRIER("select_trusted_spsc", .setup = select_trusted_spsc_setup, .threads = { select_one, send_to_second },
                .finish = select_all_received, BOUND(2)),
     BOTH("select_same_channel", .setup = select_mpmc_setup, .threads = { select_one_twice, send_one },
          .finish = select_all_received, BOUND(2)),

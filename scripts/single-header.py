@@ -37,6 +37,7 @@ int clock_gettime(int, struct timespec *);
 #if !defined(O_CLOEXEC)
 #define O_CLOEXEC   __O_CLOEXEC
 #define O_DIRECTORY __O_DIRECTORY
+#define O_NOFOLLOW  __O_NOFOLLOW
 #endif
 #endif
 """

@@ -45,6 +45,8 @@ int clock_gettime(int, struct timespec *);
 CXX = """#if defined(__cplusplus) /* the sources are C: what C++ has only as an extension is meant */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
+#pragma GCC diagnostic ignored "-Wextra"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 #if !defined(__clang__) && __GNUC__ >= 12
 #pragma GCC diagnostic ignored "-Wc++20-extensions"
 #endif

@@ -158,8 +158,8 @@ def single_header_works_in_cxx(which):
     (folder / "one.cpp").write_text("#include <cstdio>\n#define CONCEDE_IMPLEMENTATION\n" + program)
     (folder / "two.cpp").write_text('#include "concede_single.hpp"\n#include <mutex>\nvoid two(concede::mutex &m);\n'
                                     "void two(concede::mutex &m) { std::lock_guard<concede::mutex> guard(m); }\n")
-    run(tool(compiler), "-std=" + standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "one.cpp", "two.cpp", "-o", "one_file",
-        cwd=folder)
+    run(tool(compiler), "-std=" + standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "one.cpp", "two.cpp",
+        "-o", "one_file", cwd=folder)
     expect(run(folder / "one_file"))
 
 

@@ -246,6 +246,8 @@ bool cc_channel_arm(cc_channel_t *channel, uint32_t operation)
         seen = (seen & ~(uint32_t)STATE) + NUMBER + ARMED;
         cc_store_release(&door->armed, seen); /* [door.armed] pairs with the swap in make_readable_() */
     }
+    /* A notifier that saw the event watched before may ring already. Then the bit stays until the next ring: it costs
+     * the notifiers a fence each, but nobody a wake-up. */
     if (cc_event_watch_(event))
         cc_fence_full(); /* [event.announce] pairs with the fence in cc_channel_notify_slow_() */
     else

@@ -32,6 +32,10 @@ static uint32_t sleeps_until_fenced;
         !model_heavy_(&model_site_here_) || (cc_os_sequence_barrier_)(); \
     })
 
+/* The channel between processes has a program of its own, shared.c. */
+#include "../../src/channel.h"
+#define cc_channel_is_shared_(channel) ((void)(channel), false)
+
 #include <string.h>
 
 #include "../../src/backoff.c"
@@ -49,9 +53,6 @@ static uint32_t sleeps_until_fenced;
 static cc_selector_t selectors[MODEL_THREADS + 1]; /* one for each thread, because stacks hold something else later */
 #define CC_SELECTOR_(own) ((void)(own), &selectors[model_self()])
 #include "../../src/select.c"
-#include "../../src/shared.c"
-#include "../../src/shared_mpmc.c"
-#include "../../src/shared_spsc.c"
 #include "../../src/snooze.c"
 
 static uint32_t data[4], flags[4], items;

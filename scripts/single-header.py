@@ -156,7 +156,8 @@ if __name__ == "__main__":
     if output in ("-h", "--help"):
         print(__doc__.strip())
     elif len(sys.argv) > 2 or output.startswith("-") and output != "-":
-        sys.exit("usage: scripts/single-header.py [FILE]; see --help")
+        print("usage: scripts/single-header.py [FILE]; see --help", file=sys.stderr)
+        sys.exit(2)
     elif output == "-":
         sys.stdout.write(generate(False))
     else:

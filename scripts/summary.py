@@ -63,7 +63,7 @@ def table(text):
         out.append("| %s | %s | %s | %s |" % (
             what, shown(rows[ours][column], column), shown(rows[libc][column], column) if libc in rows else "",
             "%s, %s" % (shown(best[0][column], column), best[0]["name"]) if best else ""))
-    machine = re.search(r"^(.*?), \S+ [^,]*?\. (?:Time by|The\s+clock is)", text, flags=re.M)
+    machine = re.search(r"^(.*?), \S+ [^,]*?\. The\s+clock is", text, flags=re.M)
     out += ["", "Medians on this machine: %s." % machine[1]] if machine else []
     return "\n".join(out) + "\n"
 

@@ -187,7 +187,7 @@ int cc_channel_fd(cc_channel_t *channel, uint32_t operation, int *fd)
     if (!is_operation_(channel, operation) || !fd) return EINVAL;
     if (cc_channel_is_shared_(channel)) return ENOSYS; /* a descriptor is this process's, and so is the door */
     cc_door_t *door = door_(channel, direction_of_(operation));
-    int error = 0, made[2];
+    int error = 0, made[2] = { 0, 0 };
     cc_lock_acquire(&door->lock);
     if (door->descriptors[0] == 0) {
         error = cc_os_bell_create_(made);

@@ -71,6 +71,7 @@ static cc_index_ first_(const cc_channel_t *channel, cc_direction_t direction, c
     const cc_index_ *hint = direction == CC_SENDING_ ? &channel->spsc.tail : &channel->spsc.head;
     cc_index_ number = cc_load_relaxed(hint) >> 1; /* relaxed: the stamps tell */
     size_t capacity = channel->mask + 1;
+    *seen = 0; /* gcc -O3 cannot see that the loop runs at least once */
     for (size_t left = capacity + 2; left > 0; left--) {
         *seen = cc_load_acquire(stamp_of_(channel, number)); /* [shared.stamp] pairs with both stores of a stamp */
         ptrdiff_t ahead = ahead_(*seen, number);

@@ -118,6 +118,7 @@ def version_is_that_of_the_header():
         "report --seconds 0|--seconds takes a number from 1",
         "report --from x --full|does not go with",
         "report page.html|the file goes after -o",
+        "report -o - --json|cannot both go to standard output",
     ]
 )
 def wrong_argument_gets_one_line_with_a_hint_and_exit_code_2(what):
@@ -270,7 +271,10 @@ def tables_are_tables_in_80_columns(what):
 @case
 def json_goes_to_the_file_or_in_place_of_the_text():
     with tempfile.TemporaryDirectory() as folder:
-        commands = [["info"], ["tune"], ["bench", "cas.step", "-s", "0.001", "-r", "1"],
+        sample = pathlib.Path(folder, "sample.json")
+        sample.write_text(json.dumps(results()))
+        commands = [["info"], ["tune"], ["report", "--from", str(sample), "-o", folder + "/page.html"],
+                    ["bench", "cas.step", "-s", "0.001", "-r", "1"],
                     ["simulate", "cas.fetch_mul", "--cpus", "2", "--events", "1000"]]
         for command in (c for c in commands if c[0] in COMMANDS):
             key = "concede_" + command[0]

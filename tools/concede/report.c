@@ -24,13 +24,15 @@
 
 extern const unsigned char concede_report_page[]; /* report.html */
 
-enum { OUTPUT, FROM, SECONDS, FULL };
+enum { OUTPUT, FROM, SECONDS, FULL, JSON };
 static const tool_option_t options[] = {
     { 'o', "output", "FILE", "where to write the page: report.html, or - for standard output" },
     { 0, "from", "FILE",
       "draw the results that `concede bench --json` wrote, or that a page saved, instead of measuring" },
     { 's', "seconds", "N", "measure for about so long (16)" },
     { 0, "full", NULL, "measure as `concede bench` does, with all thread counts; takes minutes" },
+    { 0, "json", "[FILE]",
+      "write the page's results as JSON to the file as well, or print them in place of the table" },
     { 0, NULL, NULL, NULL },
 };
 
@@ -248,7 +250,7 @@ static char *read_from(const char *path, const char *command)
 static int run(int argc, char **argv)
 {
     tool_args_t args = { .command = &concede_report, .argc = argc, .argv = argv };
-    const char *path = "report.html", *from = NULL;
+    const char *path = "report.html", *from = NULL, *json_path = NULL;
     double seconds = 16;
     bool full = false, timed = false;
     char command[256], error[256];
@@ -265,6 +267,7 @@ static int run(int argc, char **argv)
                 tool_usage_error(&concede_report, "--seconds takes a number from 1 to 86400, not '%s'", args.value);
             break;
         case FULL: full = true; break;
+        case JSON: json_path = args.value; break;
         default: tool_usage_error(&concede_report, "unexpected argument '%s'; the file goes after -o", args.value);
         }
     }
@@ -272,21 +275,28 @@ static int run(int argc, char **argv)
         tool_usage_error(&concede_report, "--from draws what is there; it does not go with --seconds or --full");
     if (timed && full)
         tool_usage_error(&concede_report, "--full takes the time it needs; it does not go with --seconds");
+    if (json_path && strcmp(json_path, "-") == 0 && strcmp(path, "-") == 0)
+        tool_usage_error(&concede_report, "the page and the JSON cannot both go to standard output");
 #if !defined(CONCEDE_WITH_BENCH)
     if (!from) tool_die("this program was built without the benchmarks; use --from FILE");
 #endif
-    tool_output_t out;
+    tool_output_t out, json_out = { 0 };
     char *json = from ? read_from(from, command) : NULL;
     tool_output_open(&out, path);
+    if (json_path) tool_output_open(&json_out, json_path);
     if (!from) {
         tool_catch_interrupt();
         json = measured(command, seconds, full);
     }
     write_page(tool_output_begin(&out), json);
     tool_output_end(&out);
+    if (json_path) {
+        fprintf(tool_output_begin(&json_out), "%s\n", json);
+        tool_output_end(&json_out);
+    }
     json_t *root = json_parse(json, error, sizeof error);
     free(json);
-    if (out.file != stdout && root) {
+    if (out.file != stdout && json_out.file != stdout && root) {
         print_summary(json_get(root, "bench"));
         if (json_get_bool(root, "machine.busy", false))
             tool_wrap(stdout, 0,

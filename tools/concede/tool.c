@@ -432,7 +432,7 @@ void tool_table_print(tool_table_t *t, FILE *out, int indent)
     }
     int last = total - widths[columns - 1]; /* where the last column begins */
     bool text_last = t->heads[columns - 1][0] == '<' && tool_width() - last >= NARROWEST_TEXT;
-    if (total <= tool_width() || text_last) {
+    if (rows > 0 && (total <= tool_width() || text_last)) { /* no heads without a row */
         fputs(tool_dim(), out);
         row_(out, indent, columns, t->heads, NULL, widths);
         fputs(tool_plain(), out);

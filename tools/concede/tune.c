@@ -395,9 +395,11 @@ static void print_choices(const tuned_t *t)
         tool_cell(table, "%s", tool_duration(c->late));
         tool_cell(table, "%s", tool_duration(c->late_p99));
         tool_cell(table, "%s", tool_duration(c->cost));
-        tool_cell(table, "%s", i == t->best ? "best" : "");
+        tool_cell(table, "%s", i == t->best ? "chosen" : "");
     }
     tool_table_print(table, stdout, 0);
+    tool_wrap(stdout, 0,
+              "Chosen: the least spinning that costs within 1 % of the best; waits a quarter longer count as well.");
 }
 
 static void print_tried(const tuned_t *t)
@@ -451,7 +453,7 @@ static void print_reason(const tuned_t *t)
     double even = break_even(&t->prices, t->weight), median = profile_quantile(&t->profile, 0.5);
     if (t->recommended != 0)
         snprintf(text, sizeof text,
-                 "Why: of those that were tried, %s cost least: %s a wait; %s, the best by the model, cost %s.",
+                 "Why: of those that were tried, %s cost least: %s a wait; %s, the model's choice, cost %s.",
                  t->tried[t->recommended].name, tool_duration(tried_cost(t, t->recommended)), t->tried[0].name,
                  tool_duration(tried_cost(t, 0)));
     else if (c->snoozes == 0)

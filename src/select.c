@@ -6,29 +6,38 @@
 #include <concede/select.h>
 
 #include "backoff.h"
+#include "channel_mpmc.h"
 #include "door.h"
 #include "event.h"
 #include "os.h"
 #include "snooze.h"
 
-/* EINVAL for what no select can be asked. */
-static int check_cases_(const cc_select_case_t *cases, size_t n, uint32_t order, const size_t *which)
+/* Whether a select can be asked for these cases. */
+CC_TEMPLATE_ bool are_valid_(const cc_select_case_t *cases, size_t n)
 {
-    if (!which || (!cases && n > 0) || n > CC_SELECT_MAX || order > CC_SELECT_IN_ORDER) return EINVAL;
-    for (size_t i = 0; i < n; i++)
-        if (cases[i].operation > CC_SELECT_SEND || (cases[i].channel && !cases[i].message) ||
-            (cases[i].channel && cc_channel_is_shared_(cases[i].channel)))
-            return EINVAL;
-    return 0;
+    uint32_t operations = 0;
+    for (const cc_select_case_t *one = cases; one != cases + n; one++) {
+        operations |= one->operation; /* greater than 1 if one of them is */
+        if (one->channel && (!one->message || cc_channel_is_shared_(one->channel))) return false;
+    }
+    return operations <= CC_SELECT_SEND;
 }
 
 /* ---- Trying ----------------------------------------------------------------------------------------------------- */
 
-/* Where to begin: a random case, so that each one is the first as often as the others. */
+/* Where to begin, so that each case is the first as often as the others. Each thread has a number that goes round in
+ * steps of 2^32 divided by the golden ratio. Of such a series every second number is spread as evenly, and every third,
+ * and so on: it is fair also to a thread that takes turns between several selects. */
 static size_t start_(size_t n, uint32_t order)
 {
-    if (order == CC_SELECT_IN_ORDER || n < 2) return 0;
-    return (size_t)((uint64_t)cc_backoff_seed_() * n >> 32);
+    if (order == CC_SELECT_IN_ORDER) return 0;
+#if defined(CC_MODEL)
+    uint32_t turn = cc_backoff_seed_();
+#else
+    static _Thread_local uint32_t turn;
+    turn += UINT32_C(2654435769);
+#endif
+    return (size_t)((uint64_t)turn * n >> 32);
 }
 
 static int try_(const cc_select_case_t *one)
@@ -37,6 +46,33 @@ static int try_(const cc_select_case_t *one)
     size_t size = channel->layout.message_size;
     return one->operation == CC_SELECT_SEND ? cc_channel_try_send_any_(channel, one->message, size)
                                             : cc_channel_try_recv_any_(channel, one->message, size);
+}
+
+/* Most messages are a pointer or a number. For 8 bytes all of the layout is a constant, and a message that is there is
+ * received without a call; false: ask try_(). It wakes a sender last, so that nothing need be kept for after that. */
+CC_TEMPLATE_ bool receive_8_(cc_select_case_t *cases, size_t at, size_t *which)
+{
+    const cc_slot_layout_t layout = cc_slot_layout_(8);
+    cc_select_case_t *one = &cases[at];
+    cc_channel_t *channel = one->channel;
+    if (!channel || one->operation != CC_SELECT_RECV) return false;
+    if (channel->shape == cc_channel_shape_(CC_CHANNEL_SPSC, 8)) {
+        if (CC_UNLIKELY_(!cc_spsc_take_(channel, one->message, layout))) return false;
+        one->result = 0;
+        *which = at;
+        cc_spsc_publish_(channel);
+    } else {
+        cc_index_ position;
+        if (channel->shape != cc_channel_shape_(CC_CHANNEL_MPMC, 8)) return false;
+        unsigned char *slot = cc_mpmc_take_one_(channel, CC_RECEIVING_, &position, layout);
+        if (CC_UNLIKELY_(!slot)) return false;
+        cc_mpmc_read_(channel, slot, position, one->message, layout);
+        one->result = 0;
+        *which = at;
+        /* [channel.sleep] the stamp before, the event after */
+        cc_channel_notify_(channel, CC_SENDING_, CC_NOTIFY_RELAY_);
+    }
+    return true;
 }
 
 /* A look that takes nothing, and disturbs the other side least. */
@@ -146,11 +182,22 @@ static int wait_for_one_(cc_select_case_t *cases, size_t n, size_t start, size_t
 
 /* ---- The call --------------------------------------------------------------------------------------------------- */
 
-int cc_select_any_(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which, uint64_t deadline)
+/* What the call does if the first case that it looks at is not ready, or not of 8 bytes. Not inlined: the call itself
+ * then has few registers to save. */
+static CC_NOINLINE_ int do_one_or_wait_(cc_select_case_t *cases, size_t n, size_t start, size_t *which,
+                                        uint64_t deadline)
 {
-    if (check_cases_(cases, n, order, which) != 0) return EINVAL;
-    size_t start = start_(n, order);
     if (CC_LIKELY_(do_one_(cases, n, start, false, which))) return 0;
     if (deadline == 0) return EAGAIN;
     return wait_for_one_(cases, n, start, which, deadline);
+}
+
+int cc_select_any_(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which, uint64_t deadline)
+{
+    if (CC_UNLIKELY_(!which || order > CC_SELECT_IN_ORDER)) return EINVAL;
+    if (CC_UNLIKELY_(n == 0)) return do_one_or_wait_(cases, 0, 0, which, deadline);
+    if (CC_UNLIKELY_(!cases || n > CC_SELECT_MAX || !are_valid_(cases, n))) return EINVAL;
+    size_t start = start_(n, order);
+    if (CC_LIKELY_(receive_8_(cases, start, which))) return 0;
+    return do_one_or_wait_(cases, n, start, which, deadline);
 }

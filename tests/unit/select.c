@@ -137,6 +137,32 @@ TEST(sends_go_where_there_is_room)
     }
 }
 
+/* Messages of 8 bytes have a path of their own, and it tells the sender, too. */
+TEST(what_it_receives_wakes_a_sender_that_waits_for_room)
+{
+    BOTH_KINDS(kind)
+    {
+        for (size_t size = 4; size <= 8; size += 4) {
+            uint64_t in = 7, out = 0;
+            cc_channel_options_t options = { 1, size, kind, CC_SNOOZE_NONE };
+            cc_channel_t *full;
+            set_up(kind, 1, CC_SNOOZE_NONE, 1);
+            REQUIRE(cc_channel_create(&full, &options) == 0);
+            cc_select_case_t from[] = { CC_SELECT_CASE_RECV(full, &out) };
+            CHECK_EQ(cc_channel_try_send(full, &in), 0);
+            (void)!cc_event_listen(&full->not_full); /* a sender sleeps */
+            fake_forget();
+            CHECK_EQ(cc_select_try(from, 1, CC_SELECT_FAIR, &which), 0);
+            CHECK(which == 0 && from[0].result == 0 && cc_channel_len(full) == 0);
+            CHECK_EQ(memcmp(&out, &in, size), 0);
+            CHECK_EQ(fake.wakes, 1);
+            CHECK_EQ(cc_select_try(from, 1, CC_SELECT_FAIR, &which), EAGAIN);
+            cc_channel_destroy(full);
+            tear_down();
+        }
+    }
+}
+
 TEST(closed_is_ready_and_says_so)
 {
     BOTH_KINDS(kind)

@@ -734,12 +734,13 @@ static int sleep_(wait_t *w, limit_t limit)
 }
 
 /* An event counts only so many announcements, and a wait in slices may make three at a time. If too many threads are in
- * the wait already, this one sleeps outside for a while, and then wakes up for no reason, as any wait may. */
-enum { CROWD = CC_EVENT_LISTENING_ / 3, OUTSIDE_NS = 20000000 };
-static int sleep_outside_(limit_t limit)
+ * the wait already, this one sleeps outside for a while, and then wakes up for no reason, as any wait may. How long
+ * grows with their number, so that all together wake up 10,000 times a second at most. */
+enum { CROWD = CC_EVENT_LISTENING_ / 3, OUTSIDE_NS = 100000 };
+static int sleep_outside_(limit_t limit, uint32_t users)
 {
     cc_parker_t nobody = CC_PARKER_INIT;
-    uint64_t until = cc_deadline_in(OUTSIDE_NS), deadline = deadline_(limit);
+    uint64_t until = cc_deadline_in((uint64_t)users * OUTSIDE_NS), deadline = deadline_(limit);
     (void)!cc_parker_park_until(&nobody, until < deadline ? until : deadline);
     return limit.at && has_passed_(limit) ? ETIMEDOUT : 0;
 }
@@ -751,7 +752,8 @@ static int wait_(cond_t *c, pthread_mutex_t *mutex, limit_t limit)
     wait_t w = { c, mutex, 0, 0, false, false, false };
     int result;
     know_self_();
-    bool crowded = cc_fetch_add_relaxed(&c->users, 1) >= CROWD; /* relaxed: the mutex orders it before a destroy */
+    uint32_t users = cc_fetch_add_relaxed(&c->users, 1); /* relaxed: the mutex orders it before a destroy */
+    bool crowded = users >= CROWD;
     if (!crowded) {
         cc_store_relaxed(&self.event, &c->is.event); /* relaxed: the fence orders it */
         announce_(&w, limit);
@@ -764,7 +766,7 @@ static int wait_(cond_t *c, pthread_mutex_t *mutex, limit_t limit)
     cc_fence_full(); /* [preload.cancel] pairs with the fence in pthread_cancel() */
     pthread_cleanup_push(cancelled_, &w);
     pthread_testcancel();
-    result = crowded ? sleep_outside_(limit) : sleep_(&w, limit);
+    result = crowded ? sleep_outside_(limit, users) : sleep_(&w, limit);
     pthread_testcancel();
     pthread_cleanup_pop(0);
     waited_(&w);

@@ -318,6 +318,13 @@ static void arm_trusted_setup(void)
     channel->not_empty.waiters = CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_;
 }
 
+/* The first ring makes the notifiers fence, and the next arm trusts them. */
+static void arm_fenced_setup(void)
+{
+    arm_spsc_setup();
+    sleeps_until_fenced = 1;
+}
+
 static bool arm(void)
 {
     int fd;
@@ -418,6 +425,8 @@ static const model_client_t select_clients[] = {
     BOTH("select_armed_and_not_polled", .setup = arm_spsc_setup, .threads = { arm_and_try, send_two },
          .finish = arm_is_left, BOUND(2)),
     MEMBARRIER("select_armed_trusted", .setup = arm_trusted_setup, .threads = { loop_until_closed, send_two_and_close },
+               .finish = select_all_received, BOUND(2)),
+    MEMBARRIER("select_armed_fenced", .setup = arm_fenced_setup, .threads = { loop_until_closed, send_two_and_close },
                .finish = select_all_received, BOUND(2)),
     FOUR("select_armed_beside_receiver", .setup = arm_mpmc_setup,
          .threads = { loop_once, receive_single, send_two_and_close }, .finish = select_is_left),

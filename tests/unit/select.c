@@ -593,6 +593,25 @@ TEST(it_becomes_readable_once_for_each_arm)
     }
 }
 
+TEST(who_polls_again_and_again_needs_no_fence_of_all_threads)
+{
+    BOTH_KINDS(kind)
+    {
+        int fd;
+        set_up(kind, 1, CC_SNOOZE_NONE, 1);
+        REQUIRE(cc_channel_fd(ch[0], CC_SELECT_RECV, &fd) == 0);
+        for (int i = 0; i < 6; i++) {
+            fake_forget();
+            CHECK(cc_channel_arm(ch[0], CC_SELECT_RECV));
+            put(0, 1);
+            CHECK_EQ(fake.rings, 1);
+            CHECK_EQ(cc_channel_try_recv(ch[0], &got[0]), 0);
+        }
+        CHECK_EQ(fake.membarriers, 0);
+        tear_down();
+    }
+}
+
 TEST(armed_for_room_it_tells_of_a_receive)
 {
     BOTH_KINDS(kind)

@@ -73,9 +73,8 @@ class Parker:
 
 class Event:
     """Waits for any condition: wait(condition, seconds); the other side changes the state, then notifies."""
-    listen_ = function("cc_event_listen", c_uint32, c_void_p)
-    cancel_ = function("cc_event_cancel", None, c_void_p)
-    wait_ = function("cc_event_wait_until", c_bool, c_void_p, c_uint32, c_uint64)
+    Condition = ctypes.CFUNCTYPE(c_bool, c_void_p)
+    await_ = function("cc_event_await", c_bool, c_void_p, Condition, c_void_p, c_uint64)
     notify_ = function("cc_event_notify_all", None, c_void_p)
     deadline_ = function("cc_deadline_in", c_uint64, c_uint64)
 
@@ -84,14 +83,7 @@ class Event:
 
     def wait(self, condition, seconds=None):
         deadline = 2**64 - 1 if seconds is None else self.deadline_(int(seconds * 1e9))
-        while not condition():
-            key = self.listen_(self.words)
-            if condition():
-                self.cancel_(self.words)
-                return True
-            if not self.wait_(self.words, key, deadline):
-                return bool(condition())
-        return True
+        return self.await_(self.words, self.Condition(lambda _: bool(condition())), None, deadline)
 
     def notify(self):
         self.notify_(self.words)

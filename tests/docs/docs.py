@@ -132,6 +132,15 @@ def page_fits_80_columns(which):
     none("%d columns: %s" % (len(line), line) for line in text.splitlines() if len(line) > 80)
 
 
+@case(each=["%s, %s" % (p.name, f) for p in PAGES for f in FORMATTERS])
+def heading_is_shown_as_it_is_written(which):
+    """A word such as An in it may be the name of a macro."""
+    name, formatter = which.split(", ")
+    shown = re.sub(".\b", "", run(tool(formatter), *FORMATTERS[formatter], SOURCE / "man" / name)).splitlines()
+    headings = re.findall(r"^\.S[sh] (.*)$", (SOURCE / "man" / name).read_text(), flags=re.M)
+    none("no heading '%s'" % h for h in headings if h.replace(r"\&", "") not in map(str.strip, shown))
+
+
 @case(each=[p.name for p in PAGES])
 def columns_of_a_table_are_wide_enough(name):
     """Else two cells run into each other under man. The last column has no width: so it wraps where it begins."""

@@ -94,24 +94,15 @@ class Parker:
 
 class Event:
     """Waits for any condition: wait(condition, seconds); the other side changes the state, then notifies."""
-    listen_ = function("cc_event_listen", c_uint32, c_void_p)
-    cancel_ = function("cc_event_cancel", None, c_void_p)
-    wait_ = function("cc_event_wait_until", c_bool, c_void_p, c_uint32, c_uint64)
+    Condition = ctypes.CFUNCTYPE(c_bool, c_void_p)
+    await_ = function("cc_event_await", c_bool, c_void_p, Condition, c_void_p, c_uint64)
     notify_ = function("cc_event_notify_all", None, c_void_p)
 
     def __init__(self):
         self.words = (c_uint32 * 16)()  # all zero is valid; more than the type has today
 
     def wait(self, condition, seconds=None):
-        deadline = deadline_of(seconds)
-        while not condition():
-            key = self.listen_(self.words)
-            if condition():
-                self.cancel_(self.words)
-                return True
-            if not self.wait_(self.words, key, deadline):
-                return bool(condition())
-        return True
+        return self.await_(self.words, self.Condition(lambda _: bool(condition())), None, deadline_of(seconds))
 
     def notify(self):
         self.notify_(self.words)

@@ -152,6 +152,9 @@ def results(seed=1):
             "can_sleep": True,
             "metrics": metrics,
         }
+        if out["ours"] and family != "cas":  # how its waits ended, for each operation
+            for key in ("spun", "yielded", "slept"):
+                metrics[key] = {"unit": "", "better": "lower", **spread(r.random())}
         if "p50" in keys:
             out["latency"] = {"unit": "ns", "count": r.randrange(10**5, 10**7), "max": at, "quantiles": quantiles}
         return out

@@ -129,9 +129,39 @@ static const char *figure(double value, const char *unit)
     return t;
 }
 
+/* A parameter of a run in words, behind the name of its workload. */
+static const char *setting_text(const json_t *run, const char *path)
+{
+    static char text[32];
+    double value = json_get_number(run, path, 0), senders = json_get_number(run, "parameters.senders", 0);
+    if (strstr(path, "_ns"))
+        snprintf(text, sizeof text, ", %s", tool_duration(value));
+    else if (strstr(path, "channels"))
+        snprintf(text, sizeof text, ", of %.0f", value);
+    else if (senders > 0)
+        snprintf(text, sizeof text, ", %.0f:%.0f", senders, value - senders);
+    else
+        snprintf(text, sizeof text, ", %.0f thread%s", value, value == 1 ? "" : "s");
+    return text;
+}
+
+/* What tells a run from the others of its workload; "" if it is the only one. */
+static const char *setting(const json_t *runs, const json_t *run)
+{
+    static const char *const paths[] = { "parameters.interval_ns", "parameters.held_ns", "parameters.channels",
+                                         "parameters.threads" };
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        for (const json_t *other = runs->child; other; other = other->next)
+            if (strcmp(json_get_string(other, "workload", "?"), json_get_string(run, "workload", "?")) == 0 &&
+                json_get_number(other, paths[i], 0) != json_get_number(run, paths[i], 0))
+                return setting_text(run, paths[i]);
+    return "";
+}
+
+/* In 80 columns: the names of the others stand last, where they may wrap, and the threads only where there is room. */
 static void print_summary(const json_t *bench)
 {
-    static const char *const heads[] = { "<workload", ">threads", ">concede", ">best other", "<", ">ratio", "<" };
+    static const char *const heads[] = { "<workload", "~threads", ">concede", ">other", ">ratio", "<", "<best other" };
     const json_t *runs = json_get(bench, "runs");
     tool_table_t *table = tool_table(7, heads);
     size_t shown = 0;
@@ -141,17 +171,15 @@ static void print_summary(const json_t *bench)
         bool sleeps = best_side(run, true, true, &ours);
         if ((!sleeps && !best_side(run, true, false, &ours)) || !best_side(run, false, sleeps, &other)) continue;
         bool even = ours.q1 <= other.q3 && other.q1 <= ours.q3;
-        double ratio = ours.higher ? ours.median / other.median : other.median / ours.median,
-               interval = json_get_number(run, "parameters.interval_ns", 0);
-        tool_cell(table, "%s%s%s", json_get_string(run, "workload", "?"), interval > 0 ? ", each " : "",
-                  interval > 0 ? tool_duration(interval) : "");
+        double ratio = ours.higher ? ours.median / other.median : other.median / ours.median;
+        tool_cell(table, "%s%s", json_get_string(run, "workload", "?"), setting(runs, run));
         tool_cell(table, "%.0f", json_get_number(run, "parameters.threads", NAN));
         tool_cell(table, "%s", figure(ours.median, ours.unit));
         tool_cell(table, "%s", figure(other.median, other.unit));
-        tool_cell(table, "%s", other.name);
-        tool_cell(table, "%.2f", ratio);
+        tool_cell(table, "%s", tool_count(ratio));
         bool close = ratio > 0.9 && ratio < 1 / 0.9;
-        tool_cell(table, "%s", even ? close ? "even" : "too noisy" : ratio > 1 ? "ahead" : "behind");
+        tool_cell(table, "%s", even ? close ? "even" : "noisy" : ratio > 1 ? "ahead" : "behind");
+        tool_cell(table, "%s", other.name);
         shown++;
     }
     if (shown == 0) {
@@ -162,7 +190,7 @@ static void print_summary(const json_t *bench)
     tool_table_print(table, stdout, 0);
     putchar('\n');
     tool_wrap(stdout, 0,
-              "A ratio above 1 is in favour of concede. Even, too noisy: the middle halves of the rounds overlap, at "
+              "A ratio above 1 is in favour of concede. Even, noisy: the middle halves of the rounds overlap, at "
               "ratios near 1 and at others. Where concede can sleep, it is compared with others that can; the "
               "page also has those that only spin.");
 }

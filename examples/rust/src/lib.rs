@@ -14,6 +14,8 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::os::raw::{c_int, c_void};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::process::abort;
 use std::time::Duration;
 
 /// The C names. Layouts are those that the headers assert: numbers of 32 bits, in this order, on every machine.
@@ -70,9 +72,12 @@ pub mod c {
         pub fn cc_parker_park_timeout(parker: *mut u32, ns: u64) -> bool;
         pub fn cc_parker_unpark(parker: *mut u32);
 
-        pub fn cc_event_listen(event: *mut c_void) -> u32;
-        pub fn cc_event_cancel(event: *mut c_void);
-        pub fn cc_event_wait_until(event: *mut c_void, key: u32, deadline: u64) -> bool;
+        pub fn cc_event_await(
+            event: *mut c_void,
+            condition: unsafe extern "C" fn(*mut c_void) -> bool,
+            argument: *mut c_void,
+            deadline: u64,
+        ) -> bool;
         pub fn cc_event_notify_one(event: *mut c_void);
         pub fn cc_event_notify_all(event: *mut c_void);
 
@@ -194,7 +199,8 @@ impl Event {
     fn raw(&self) -> *mut c_void {
         self.0.get().cast()
     }
-    /// Waits until the condition holds: snoozes, then sleeps until notified.
+    /// Waits until the condition holds: spins for as long as it has learned to, then sleeps until notified. A condition
+    /// that panics ends the program: C cannot be unwound.
     pub fn wait_for(&self, condition: impl FnMut() -> bool) {
         self.wait_until(condition, u64::MAX);
     }
@@ -202,27 +208,12 @@ impl Event {
     pub fn wait_timeout(&self, condition: impl FnMut() -> bool, duration: Duration) -> bool {
         self.wait_until(condition, unsafe { c::cc_deadline_in(nanoseconds(duration)) })
     }
-    fn wait_until(&self, mut condition: impl FnMut() -> bool, deadline: u64) -> bool {
-        let mut backoff = Backoff::for_a_wait();
-        while !backoff.is_completed() {
-            if condition() {
-                return true;
-            }
-            if now() >= deadline {
-                return false;
-            }
-            backoff.snooze();
+    fn wait_until<F: FnMut() -> bool>(&self, mut condition: F, deadline: u64) -> bool {
+        unsafe extern "C" fn call<F: FnMut() -> bool>(condition: *mut c_void) -> bool {
+            let condition = &mut *condition.cast::<F>();
+            catch_unwind(AssertUnwindSafe(condition)).unwrap_or_else(|_| abort())
         }
-        loop {
-            let key = unsafe { c::cc_event_listen(self.raw()) };
-            if condition() {
-                unsafe { c::cc_event_cancel(self.raw()) };
-                return true;
-            }
-            if !unsafe { c::cc_event_wait_until(self.raw(), key, deadline) } {
-                return condition();
-            }
-        }
+        unsafe { c::cc_event_await(self.raw(), call::<F>, (&mut condition as *mut F).cast(), deadline) }
     }
     /// After the write that may have made the condition hold.
     pub fn notify_one(&self) {

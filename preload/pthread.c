@@ -444,6 +444,7 @@ static CC_COLD_ int lock_(pthread_mutex_t *mutex, limit_t limit, const void *cal
         return lock_unwatched_(mutex, limit);
     }
     uint64_t waited = 0;
+    record_entry_t *entry = watch_look_up(watch, mutex, caller);
     int result = trylock_(mutex);
     bool contended = result == EBUSY;
     uint64_t now = watch_ticks();
@@ -453,7 +454,7 @@ static CC_COLD_ int lock_(pthread_mutex_t *mutex, limit_t limit, const void *cal
         now = watch_ticks();
         waited = now - began;
     }
-    if (result == 0 || result == EOWNERDEAD) watch_acquired(watch, mutex, caller, contended, waited, now);
+    if (result == 0 || result == EOWNERDEAD) watch_acquired(watch, entry, mutex, caller, contended, waited, now);
     if (result == ETIMEDOUT) watch_gave_up(watch, mutex, caller, waited);
     return result;
 }
@@ -486,8 +487,10 @@ static CC_COLD_ int unlock_(pthread_mutex_t *mutex)
 {
     start_();
     watch_thread_t *watch = watch_();
-    if (watch) watch_released(watch, mutex);
-    return unlock_unwatched_(mutex);
+    uint64_t now = watch ? watch_ticks() : 0;
+    int result = unlock_unwatched_(mutex);
+    if (watch && result == 0) watch_released(watch, mutex, now);
+    return result;
 }
 
 EXPORT int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attributes)
@@ -536,7 +539,8 @@ EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
     start_();
     watch_thread_t *watch = watch_();
     int result = trylock_(mutex);
-    if (watch && (result == 0 || result == EOWNERDEAD)) watch_acquired(watch, mutex, CALLER(), false, 0, watch_ticks());
+    if (watch && (result == 0 || result == EOWNERDEAD))
+        watch_acquired(watch, NULL, mutex, CALLER(), false, 0, watch_ticks());
     return result;
 }
 

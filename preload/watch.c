@@ -20,6 +20,7 @@ typedef struct held {
     record_entry_t *entry;
     uint64_t since;
     uint32_t depth;        /* acquisitions of a recursive one, less one */
+    uint32_t uncounted;    /* acquisitions that the entry does not have yet */
     const void *woken_for; /* the condition variable that woke this thread since it has held the mutex */
 } held_t;
 
@@ -247,22 +248,32 @@ static held_t *find_held_(watch_thread_t *thread, const void *mutex)
     return NULL;
 }
 
-void watch_acquired(watch_thread_t *thread, const void *mutex, const void *caller, bool contended, uint64_t waited,
-                    uint64_t now)
+record_entry_t *watch_look_up(watch_thread_t *thread, const void *mutex, const void *caller)
 {
-    record_entry_t *entry = entry_(thread, mutex, caller, RECORD_MUTEX);
+    CC_ARCH_PREFETCH_WRITE_(mutex);
+    record_entry_t *entry = slot_(thread->slots, thread->size, mix_((uintptr_t)mutex, (uintptr_t)caller))->entry;
+    if (entry) CC_ARCH_PREFETCH_WRITE_(entry);
+    return entry;
+}
+
+void watch_acquired(watch_thread_t *thread, record_entry_t *entry, const void *mutex, const void *caller,
+                    bool contended, uint64_t waited, uint64_t now)
+{
     held_t *held = find_held_(thread, mutex);
+    if (!entry) entry = entry_(thread, mutex, caller, RECORD_MUTEX);
     if (!entry) return;
-    entry->count++;
     if (contended) {
         entry->contended++;
         add_time_(thread, entry, waited);
     }
     if (held) {
+        entry->count++;
         held->depth++;
     } else if (thread->holds < HELD) {
-        held_t fresh = { mutex, entry, now, 0, NULL };
+        held_t fresh = { mutex, entry, now, 0, 1, NULL };
         thread->held[thread->holds++] = fresh;
+    } else {
+        entry->count++;
     }
 }
 
@@ -274,7 +285,15 @@ void watch_gave_up(watch_thread_t *thread, const void *mutex, const void *caller
     add_time_(thread, entry, waited);
 }
 
-void watch_released(watch_thread_t *thread, const void *mutex)
+/* Adds what a thread has held a mutex until now. */
+static void add_held_(held_t *held, uint64_t now)
+{
+    held->entry->count += held->uncounted;
+    held->entry->held += now - held->since;
+    held->uncounted = 0;
+}
+
+void watch_released(watch_thread_t *thread, const void *mutex, uint64_t now)
 {
     held_t *held = find_held_(thread, mutex);
     if (!held) return;
@@ -282,7 +301,7 @@ void watch_released(watch_thread_t *thread, const void *mutex)
         held->depth--;
         return;
     }
-    held->entry->held += watch_ticks() - held->since;
+    add_held_(held, now);
     *held = thread->held[--thread->holds];
 }
 
@@ -295,7 +314,7 @@ void watch_wait_begins(watch_thread_t *thread, const void *cond, const void *mut
         if (entry) entry->contended++;
     }
     held->woken_for = NULL;
-    held->entry->held += now - held->since;
+    add_held_(held, now);
 }
 
 void watch_wait_ended(watch_thread_t *thread, const void *cond, const void *mutex, const void *caller, bool woken,

@@ -18,13 +18,17 @@ void watch_leave(watch_thread_t *thread);
 
 uint64_t watch_ticks(void);
 
-/* The mutex was acquired at `now`, after `waited` ticks if it was contended. */
-void watch_acquired(watch_thread_t *thread, const void *mutex, const void *caller, bool contended, uint64_t waited,
-                    uint64_t now);
+/* Where a use of the mutex by this caller is counted; NULL: not known yet. Ask before the mutex is acquired: it comes
+ * from memory at the same time as the mutex then, which is most of what counting costs. */
+record_entry_t *watch_look_up(watch_thread_t *thread, const void *mutex, const void *caller);
+
+/* The mutex was acquired at `now`, after `waited` ticks if it was contended. `entry` is what look_up said. */
+void watch_acquired(watch_thread_t *thread, record_entry_t *entry, const void *mutex, const void *caller,
+                    bool contended, uint64_t waited, uint64_t now);
 /* It could not be had in time. */
 void watch_gave_up(watch_thread_t *thread, const void *mutex, const void *caller, uint64_t waited);
-/* It is given up now. */
-void watch_released(watch_thread_t *thread, const void *mutex);
+/* It was given up at `now`. Tell after that, because then nobody waits for what is counted. */
+void watch_released(watch_thread_t *thread, const void *mutex, uint64_t now);
 
 /* A wait on a condition variable begins and ends, which gives up the mutex meanwhile. A wait that follows a wake-up,
  * with the mutex held all the time between, says that the wake-up was in vain. */

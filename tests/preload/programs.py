@@ -114,13 +114,14 @@ def does_what_it_does_without(what):
         need(counts(done.stdout) == counts(expected.stdout), "round %d: it printed something else" % turn)
 
 
-# A server under load, from its start to its end, in one command.
+# A server under load, from its start to its end, in one command. This one is killed, because it would end itself at its
+# next full second only.
 def memcached_under_load():
     tool("memcached"), tool("memcslap")
     place = FOLDER / "memcached.sock"
     FOLDER.chmod(0o777)
     return ["sh", "-c", "memcached -u nobody -t 4 -s %s -a 0777 & until [ -S %s ]; do sleep 0.02; done; "
-            "memcslap --servers=%s --concurrency=8 --execute-number=5000 || exit 1; kill $!; wait; rm -f %s"
+            "memcslap --servers=%s --concurrency=8 --execute-number=5000 || exit 1; kill -KILL $!; wait; rm -f %s"
             % ((place,) * 4)]
 
 

@@ -237,7 +237,7 @@ typedef struct row {
     uint32_t process;
     uint64_t objects; /* how many, in a row of several */
     symbol_t *place;
-    uint64_t times[RECORD_BUCKETS];
+    uint64_t *times; /* RECORD_BUCKETS; NULL: nobody waited. There may be many rows, and few of them have it */
 } row_t;
 
 typedef struct found {
@@ -293,6 +293,8 @@ static void add_row(row_t *to, const row_t *from)
     to->sum.waited += from->sum.waited;
     to->sum.held += from->sum.held;
     if (from->sum.worst > to->sum.worst) to->sum.worst = from->sum.worst;
+    if (!from->times) return;
+    if (!to->times) to->times = tool_need(calloc(RECORD_BUCKETS, sizeof *to->times));
     for (int i = 0; i < RECORD_BUCKETS; i++) to->times[i] += from->times[i];
 }
 
@@ -313,9 +315,11 @@ static void read_rows(const record_chunk_t *record, found_t *found)
             row->process = record[c].process;
             row->objects = 1;
             if (from[i].kind == RECORD_FREE || from[i].count + from[i].contended == 0) continue;
-            const uint32_t *times = (const uint32_t *)(const void *)((const char *)record + (size_t)from[i].times * 64);
-            for (int b = 0; from[i].times && b < RECORD_BUCKETS; b++) row->times[b] = times[b];
             found->count++;
+            if (!from[i].times) continue;
+            const uint32_t *times = (const uint32_t *)(const void *)((const char *)record + (size_t)from[i].times * 64);
+            row->times = tool_need(calloc(RECORD_BUCKETS, sizeof *row->times));
+            for (int b = 0; b < RECORD_BUCKETS; b++) row->times[b] = times[b];
         }
     }
     qsort(rows, found->count, sizeof *rows, by_object);
@@ -382,22 +386,39 @@ static int by_symbol(const void *a, const void *b)
     return order ? order : x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
+static int by_caller(const void *a, const void *b)
+{
+    const row_t *x = *(row_t *const *)a, *y = *(row_t *const *)b;
+    if (x->process != y->process) return x->process < y->process ? -1 : 1;
+    return x->sum.caller < y->sum.caller ? -1 : x->sum.caller > y->sum.caller;
+}
+
+/* Many rows have the same caller, and callers of several processes may be the same place. */
 static void find_places(const record_chunk_t *record, found_t *found)
 {
     mappings_t maps = read_mappings(record); /* kept: the places point into it */
-    symbol_t *places = tool_need(calloc(found->count + 1, sizeof *places)),
-             *of = tool_need(calloc(found->count + 1, sizeof *of));
+    row_t **rows = tool_need(calloc(found->count + 1, sizeof *rows));
+    size_t callers = 0, at = 0;
+    for (size_t i = 0; i < found->count; i++) rows[i] = &found->rows[i];
+    qsort(rows, found->count, sizeof *rows, by_caller);
+    for (size_t i = 0; i < found->count; i++) callers += i == 0 || by_caller(&rows[i - 1], &rows[i]) != 0;
+    symbol_t *places = tool_need(calloc(callers + 1, sizeof *places)), *of = tool_need(calloc(callers + 1, sizeof *of));
     for (size_t i = 0; i < found->count; i++)
-        places[i] = of[i] = find_module(&maps, found->rows[i].process, found->rows[i].sum.caller);
-    qsort(places, found->count, sizeof *places, by_symbol);
-    for (size_t i = 0; i < found->count; i++)
+        if (i == 0 || by_caller(&rows[i - 1], &rows[i]) != 0)
+            places[at] = of[at] = find_module(&maps, rows[i]->process, rows[i]->sum.caller), at++;
+    qsort(places, callers, sizeof *places, by_symbol);
+    for (size_t i = 0; i < callers; i++)
         if (found->place_count == 0 || by_symbol(&places[found->place_count - 1], &places[i]) != 0)
             places[found->place_count++] = places[i];
     symbols_find(places, found->place_count);
     qsort(places, found->place_count, sizeof *places, by_symbol);
-    for (size_t i = 0; i < found->count; i++)
-        found->rows[i].place = bsearch(&of[i], places, found->place_count, sizeof *places, by_symbol);
+    at = 0;
+    for (size_t i = 0; i < found->count; i++) {
+        at += i > 0 && by_caller(&rows[i - 1], &rows[i]) != 0;
+        rows[i]->place = bsearch(&of[at], places, found->place_count, sizeof *places, by_symbol);
+    }
     found->places = places;
+    free(rows);
     free(of);
 }
 
@@ -414,7 +435,7 @@ static void read_record(const record_chunk_t *record, double tick_ns, found_t *f
 static double quantile(const row_t *row, double share, double tick_ns)
 {
     uint64_t all = 0, below = 0;
-    for (int i = 0; i < RECORD_BUCKETS; i++) all += row->times[i];
+    for (int i = 0; row->times && i < RECORD_BUCKETS; i++) all += row->times[i];
     if (all == 0) return NAN;
     uint32_t b = 0;
     while (b < RECORD_BUCKETS - 1 && (double)(below + row->times[b]) < share * (double)all) below += row->times[b++];
@@ -456,8 +477,13 @@ static row_t *summary(const found_t *found, uint32_t kind, size_t *count)
             rows[*in - 1].objects++;
             continue;
         }
-        rows[(*count)++] = *row;
-        if (*in == SIZE_MAX) *in = *count;
+        rows[*count] = *row;
+        if (*in == SIZE_MAX) { /* others will be added, but not to the row that this is a copy of */
+            *in = *count + 1;
+            rows[*count].times = tool_need(calloc(RECORD_BUCKETS, sizeof *row->times));
+            if (row->times) memcpy(rows[*count].times, row->times, RECORD_BUCKETS * sizeof *row->times);
+        }
+        (*count)++;
     }
     qsort(rows, *count, sizeof *rows, by_waited);
     free(used);
@@ -538,7 +564,7 @@ static void write_rows(json_writer_t *w, const found_t *found, uint32_t kind)
         json_number(w, "worst_ns", (double)row->sum.worst * found->tick_ns);
         if (kind == RECORD_MUTEX) json_number(w, "held_ns", (double)row->sum.held * found->tick_ns);
         json_open(w, "times", '[');
-        for (uint32_t b = 0; b < RECORD_BUCKETS; b++) {
+        for (uint32_t b = 0; row->times && b < RECORD_BUCKETS; b++) {
             if (!row->times[b]) continue;
             json_open(w, NULL, '[');
             json_number(w, NULL, record_bucket_ticks(b) * found->tick_ns);

@@ -122,6 +122,53 @@ TEST(bursts_and_in_place)
     }
 }
 
+/* The table of cc_shared(3), row by row, where the tests above and below do not have it already. */
+CC_CHANNEL_TYPED(number, uint64_t)
+
+TEST(each_call_does_what_the_manual_says)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    for (uint32_t kind = 0; kind < 2; kind++) {
+        cc_shared_t *shared;
+        cc_channel_t *other;
+        int fd, polled = -1;
+        uint64_t out[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, in[8] = { 0 };
+        size_t which = 7, sent, got;
+        cc_channel_options_t options = options_of(kind, 4, sizeof out[0]);
+        REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0 && number_create(&other, &options) == 0);
+        cc_channel_t *channel = cc_shared_channel(shared);
+        CHECK_EQ(cc_channel_recv_until(channel, in, 0), ETIMEDOUT);
+        CHECK_EQ(cc_channel_send_until(channel, out, 0), 0);
+        CHECK_EQ(number_send(channel, 2), 0);
+        CHECK_EQ(number_try_send(channel, 3), 0);
+        CHECK_EQ(cc_channel_len(channel), 3);
+        CHECK_EQ(number_recv(channel, &in[0]), 0);
+        CHECK_EQ(number_recv_some(channel, in + 1, 7, &got), 0);
+        CHECK_EQ(got, 2);
+        CHECK(memcmp(in, out, 3 * sizeof in[0]) == 0);
+        CHECK_EQ(cc_channel_send_all(channel, out, 4, &sent), 0);
+        CHECK_EQ(sent, 4);
+        CHECK_EQ(cc_channel_recv_some_until(channel, in, 8, &got, 0), 0);
+        CHECK_EQ(got, 4);
+        cc_select_case_t cases[] = { CC_SELECT_CASE_RECV(other, in), CC_SELECT_CASE_RECV(channel, in) };
+        CHECK_EQ(cc_select(cases, 2, CC_SELECT_FAIR, &which), EINVAL);
+        CHECK_EQ(cc_select_try(cases, 2, CC_SELECT_IN_ORDER, &which), EINVAL);
+        CHECK_EQ(cc_select_timeout(cases, 2, CC_SELECT_FAIR, &which, 1000), EINVAL);
+        CHECK_EQ(which, 7);
+        CHECK_EQ(cc_channel_fd(channel, CC_SELECT_RECV, &polled), ENOSYS);
+        CHECK_EQ(polled, -1);
+        CHECK(!cc_channel_arm(channel, CC_SELECT_RECV));
+        CHECK_EQ(cc_channel_capacity(channel), 4);
+        cc_channel_destroy(channel);
+        CHECK_EQ(number_try_send(channel, 1), 0); /* destroy did nothing */
+        cc_channel_close(channel);
+        CHECK(cc_channel_is_closed(channel));
+        cc_channel_destroy(other);
+        cc_shared_close(shared);
+        close(fd);
+    }
+}
+
 TEST(options_and_names_are_checked)
 {
     SKIP_IF(!is_there(), "this system has none");

@@ -327,6 +327,46 @@ TEST(a_process_that_is_stopped_is_not_dead)
     close(fd);
 }
 
+/* How often this process is told of a death, until it has heard of none for 300 ms. */
+static int deaths_told(cc_channel_t *channel, int expected)
+{
+    uint64_t message;
+    int told = 0;
+    while (cc_channel_recv_timeout(channel, &message, told < expected ? UINT64_C(20000000000) : 300000000) ==
+           EOWNERDEAD)
+        told++;
+    return told;
+}
+
+TEST(two_that_die_at_once_beside_one_that_is_stopped_are_told_twice_to_each)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    cc_shared_t *shared;
+    int fd, status;
+    cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, 8);
+    REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
+    pid_t dead[2] = { child_that_waits(fd), child_that_waits(fd) }, stopped = child_that_waits(fd), hears = fork();
+    if (hears == 0) {
+        cc_shared_t *own;
+        if (cc_shared_open_fd(&own, fd) != 0) _exit(100);
+        kill(dead[0], SIGKILL);
+        kill(dead[1], SIGKILL);
+        int told = deaths_told(cc_shared_channel(own), 2);
+        cc_shared_close(own);
+        _exit(told);
+    }
+    kill(stopped, SIGSTOP);
+    CHECK_EQ(deaths_told(cc_shared_channel(shared), 2), 2);
+    CHECK(waitpid(hears, &status, 0) == hears && WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 2);
+    kill(stopped, SIGKILL);
+    CHECK_EQ(deaths_told(cc_shared_channel(shared), 1), 1);
+    waitpid(stopped, NULL, 0);
+    for (int i = 0; i < 2; i++) waitpid(dead[i], NULL, 0);
+    cc_shared_close(shared);
+    close(fd);
+}
+
 TEST(a_child_of_fork_does_not_keep_its_parent_alive)
 {
     SKIP_IF(!is_there(), "this system has none");

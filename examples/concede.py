@@ -6,9 +6,11 @@ ctypes lets go of the interpreter lock during a call, so a thread that waits ins
 """
 import ctypes
 import errno
+import os
+import subprocess
 import sys
 import threading
-from ctypes import byref, c_bool, c_int, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import byref, c_bool, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 
 library = ctypes.CDLL(sys.argv[1] if len(sys.argv) > 1 else "libconcede.so.0")
 
@@ -170,10 +172,39 @@ def receive_from_one(channels, seconds=None, in_order=False):
     return result, message.value if result == 0 else None, channels[which.value]
 
 
+class Shared(Channel):
+    """The same between processes: one makes it under a name, with a capacity, and others open it."""
+    make_ = function("cc_shared_create", c_int, c_void_p, c_char_p, c_void_p)
+    open_ = function("cc_shared_open", c_int, c_void_p, c_char_p)
+    channel_ = function("cc_shared_channel", c_void_p, c_void_p)
+    unmap_ = function("cc_shared_close", None, c_void_p)
+    unlink_ = function("cc_shared_unlink", c_int, c_char_p)
+
+    def __init__(self, name, capacity=None):
+        self.shared = c_void_p()
+        if capacity is None:
+            result = self.open_(byref(self.shared), name.encode())
+        else:
+            options = Options(capacity=capacity, message_size=8)
+            result = self.make_(byref(self.shared), name.encode(), byref(options))
+        if result != 0:
+            raise OSError(result, errno.errorcode.get(result, "?"))
+        self.handle = self.channel_(self.shared)
+
+    def __del__(self):
+        self.unmap_(self.shared)
+
+
 def expect(value, expected):
     if value != expected:
         sys.exit("%r, not %r" % (value, expected))
 
+
+if len(sys.argv) > 2:  # the other process of the last part below
+    there = Shared(sys.argv[2])
+    for number in range(100):
+        expect(there.send(number), 0)
+    os.kill(os.getpid(), 9)  # it dies, and does not close
 
 costs = function("cc_costs", ctypes.POINTER(Costs))().contents
 expect(costs.cpus >= 1 and costs.pause_ps >= 1, True)
@@ -254,3 +285,23 @@ expect(receive_from_one([urgent, ordinary], in_order=True), (0, 2, urgent))
 urgent.close()
 expect(receive_from_one([urgent, ordinary], in_order=True), (errno.EPIPE, None, urgent))
 print("received everything:", total)
+
+name = "/concede-python-%d" % os.getpid()
+try:
+    between = Shared(name, 16)
+except OSError as error:
+    expect(error.errno, errno.ENOSYS)
+    print("no channel between processes here")
+    sys.exit()
+other = subprocess.Popen([sys.executable, __file__, sys.argv[1] if len(sys.argv) > 1 else "libconcede.so.0", name])
+numbers, deaths = [], 0
+while len(numbers) < 100 or deaths == 0:
+    result, number = between.recv(10)
+    if result == 0:
+        numbers.append(number)
+    else:
+        expect(result, errno.EOWNERDEAD)
+        deaths += 1
+other.wait()
+expect((numbers, deaths, between.unlink_(name.encode())), (list(range(100)), 1, 0))
+print("and from another process:", sum(numbers))

@@ -309,7 +309,12 @@ bool cc_shared_is_drained_(cc_channel_t *channel)
 
 bool cc_shared_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
-    return is_spsc_(channel) ? cc_spsc_has_(channel, direction, n) : cc_shared_mpmc_has_(channel, direction);
+    return is_spsc_(channel) ? cc_spsc_has_(channel, direction, n) : cc_shared_mpmc_has_(channel, direction, n);
+}
+
+size_t cc_shared_run_(cc_channel_t *channel, cc_direction_t direction)
+{
+    return is_spsc_(channel) ? cc_spsc_run_(channel, direction) : cc_shared_mpmc_run_(channel, direction);
 }
 
 bool cc_shared_is_closed_(const cc_channel_t *channel)

@@ -61,10 +61,11 @@ static uint32_t tried[MODEL_THREADS + 1], accepted[MODEL_THREADS + 1], received[
 static uint32_t told;
 static uint32_t before_close, last_words; /* plain memory: whoever reads it must come after whoever wrote it */
 
-static void setup_of(uint32_t kind, size_t capacity)
+/* Messages are of 4 bytes, or of 8, which have a path of their own; both are the low bytes of a number. */
+static void setup_sized(uint32_t kind, size_t capacity, size_t size)
 {
     cc_costs_t costs = { 1000, 1, 1, 1 };
-    cc_channel_options_t options = { capacity, sizeof(uint32_t), kind, CC_SNOOZE_NONE };
+    cc_channel_options_t options = { capacity, size, kind, CC_SNOOZE_NONE };
     cc_costs_set(&costs);
     cc_fence_mode_ = CC_FENCE_UNKNOWN_;
     busy_for_ = busy_until_ = seen_at_[0] = 0;
@@ -81,7 +82,7 @@ static void setup_of(uint32_t kind, size_t capacity)
     model_check(cc_channel_init(&place.channel, sizeof place.channel + sizeof place.slots, &options, &channel) == 0);
     place.shared.segment = &segment;
     place.shared.kind = kind;
-    channel->shape = cc_channel_shape_(CC_CHANNEL_SPSC, sizeof(uint32_t));
+    channel->shape = cc_channel_shape_(CC_CHANNEL_SPSC, size);
     channel->allocated_before = CC_CHANNEL_SHARED_;
     if (kind == CC_CHANNEL_MPMC) {
         channel->shape |= UINT64_C(1) << 62;
@@ -92,6 +93,8 @@ static void setup_of(uint32_t kind, size_t capacity)
     model_statistic(&place.shared.waits);
     model_statistic(&place.shared.snooze[0]);
     model_statistic(&place.shared.snooze[1]);
+    model_statistic(&place.shared.at_wait[0]);
+    model_statistic(&place.shared.at_wait[1]);
     model_statistic(&channel->not_full.woken_at);
     model_statistic(&channel->not_empty.woken_at);
     model_name(&channel->spsc.tail, "tail");
@@ -109,6 +112,15 @@ static void setup_of(uint32_t kind, size_t capacity)
                    (const char *const[]){ "", "participant 1", "participant 2", "participant 3" }[i]);
 }
 
+static void setup_of(uint32_t kind, size_t capacity)
+{
+    setup_sized(kind, capacity, 4);
+}
+
+static void mpmc_8_setup(void)
+{
+    setup_sized(CC_CHANNEL_MPMC, 1, 8);
+}
 static void spsc_setup(void)
 {
     setup_of(CC_CHANNEL_SPSC, 1);
@@ -128,12 +140,12 @@ static void mpmc_two_setup(void)
 
 /* ---- what the threads do ---------------------------------------------------------------------------------------- */
 
-static uint32_t message_of(int thread, uint32_t number)
+static uint64_t message_of(int thread, uint32_t number)
 {
-    return (uint32_t)thread * MESSAGES + number;
+    return (uint64_t)thread * MESSAGES + number;
 }
 
-static void note(uint32_t *set, uint32_t message)
+static void note(uint32_t *set, uint64_t message)
 {
     model_check(!(*set & UINT32_C(1) << message));
     *set |= UINT32_C(1) << message;
@@ -142,7 +154,7 @@ static void note(uint32_t *set, uint32_t message)
 /* Sends; gives up if it is told of a death, as nobody may be left to receive. Whether it was sent. */
 static bool send_number(uint32_t number)
 {
-    uint32_t message = message_of(model_self(), number);
+    uint64_t message = message_of(model_self(), number);
     note(&tried[model_self()], message);
     int error = cc_channel_send(channel, &message);
     model_check(error == 0 || error == EPIPE || error == EOWNERDEAD);
@@ -155,7 +167,7 @@ static bool send_number(uint32_t number)
 /* 0, EPIPE or EOWNERDEAD. */
 static int receive(void)
 {
-    uint32_t message = 0;
+    uint64_t message = 0;
     int error = cc_channel_recv(channel, &message);
     model_check(error == 0 || error == EPIPE || error == EOWNERDEAD);
     if (error == 0) note(&received[model_self()], message);
@@ -174,7 +186,7 @@ static void send_two(void)
 }
 static void send_burst(void)
 {
-    uint32_t messages[2] = { message_of(model_self(), 0), message_of(model_self(), 1) };
+    uint32_t messages[2] = { (uint32_t)message_of(model_self(), 0), (uint32_t)message_of(model_self(), 1) };
     note(&tried[model_self()], messages[0]);
     note(&tried[model_self()], messages[1]);
     size_t sent = cc_channel_send_many(channel, messages, 2);
@@ -195,7 +207,7 @@ static void send_one_and_close(void)
 /* Gets two messages, or what there is when one of the others has died. */
 static void receive_two(void)
 {
-    uint32_t message;
+    uint64_t message = 0;
     for (int i = 0; i < 2; i++) {
         if (receive() != EOWNERDEAD) continue;
         while (cc_channel_try_recv(channel, &message) == 0) note(&received[model_self()], message);
@@ -218,7 +230,7 @@ static void receive_once(void)
 static void send_two_or_inherit(void)
 {
     for (uint32_t i = 0; i < 2; i++) {
-        uint32_t message = message_of(model_self(), i), other;
+        uint64_t message = message_of(model_self(), i), other = 0;
         note(&tried[model_self()], message);
         int error = cc_channel_send(channel, &message);
         if (error == EOWNERDEAD) {
@@ -252,7 +264,7 @@ static void look(void)
 static void send_two_for_good(void)
 {
     for (uint32_t i = 0; i < 2; i++) {
-        uint32_t message = message_of(model_self(), i);
+        uint64_t message = message_of(model_self(), i);
         int error;
         note(&tried[model_self()], message);
         while ((error = cc_channel_send(channel, &message)) == EOWNERDEAD) told++;
@@ -264,7 +276,7 @@ static void send_two_for_good(void)
 /* There was always room, so it is sent or the channel is closed. */
 static void try_to_send(void)
 {
-    uint32_t message = message_of(model_self(), 0);
+    uint64_t message = message_of(model_self(), 0);
     note(&tried[model_self()], message);
     int error = cc_channel_try_send(channel, &message);
     model_check(error == 0 || error == EPIPE);
@@ -279,7 +291,7 @@ static void say_last_words(void)
 }
 static void hear_last_words(void)
 {
-    uint32_t message;
+    uint64_t message = 0;
     if (receive() != EOWNERDEAD) return;
     model_read(&last_words, sizeof last_words);
     while (cc_channel_try_recv(channel, &message) == 0) note(&received[model_self()], message);
@@ -292,7 +304,8 @@ static void hear_last_words(void)
  * be told; and every slot can be used, after those who open the segment next have looked for deaths. */
 static void nothing_is_lost_but(unsigned by_receivers)
 {
-    uint32_t in = 0, maybe = 0, out = 0, message;
+    uint32_t in = 0, maybe = 0, out = 0;
+    uint64_t message = 0;
     unsigned deaths = 0;
     for (int t = 1; t <= MODEL_THREADS; t++) {
         model_check(!(in & accepted[t]) && !(out & received[t]));
@@ -344,6 +357,8 @@ static const model_client_t clients[] = {
     LIVE("shared_spsc_close", .setup = spsc_setup, .threads = { send_one_and_close, receive_all },
          .finish = nothing_is_lost, BOUND(3)),
     LIVE("shared_mpmc", .setup = mpmc_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost, BOUND(3)),
+    LIVE("shared_mpmc_8", .setup = mpmc_8_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost,
+         BOUND(2)),
     LIVE("shared_mpmc_two_senders", .setup = mpmc_setup, .threads = { send_one, send_one, receive_two },
          .finish = nothing_is_lost, BOUND(1)),
     LIVE("shared_mpmc_two_receivers", .setup = mpmc_two_setup, .threads = { send_two, receive_one, receive_one },
@@ -377,6 +392,8 @@ static const model_client_t clients[] = {
           .threads = { send_two_for_good, receive_two_for_good, look }, .finish = nothing_is_lost, BOUND(0)),
     DEATH("shared_mpmc_sender_dies", FIRST, 1, .setup = mpmc_setup, .threads = { send_two, receive_two },
           .finish = nothing_is_lost, BOUND(2)),
+    DEATH("shared_mpmc_8_sender_dies", FIRST, 1, .setup = mpmc_8_setup, .threads = { send_two, receive_two },
+          .finish = nothing_is_lost, BOUND(1)),
     DEATH("shared_mpmc_burst_dies", FIRST, 1, .setup = mpmc_two_setup, .threads = { send_burst, receive_two },
           .finish = nothing_is_lost, BOUND(2)),
     DEATH("shared_mpmc_receiver_dies", SECOND_, 1, .setup = mpmc_setup,

@@ -99,7 +99,7 @@ def every_workload_and_implementation_in_the_list_can_be_measured_by_name():
     listed = bench("--list", width=500)[0]
     names = re.findall(r"^  ([a-z]+\.[a-z_]+)$", listed, flags=re.M)
     need({"cas.fetch_mul", "lock.tight", "condition.buffer", "park.pingpong", "channel.stream"} <= set(names), listed)
-    for family in ("lock", "condition", "channel", "select"):
+    for family in ("lock", "condition", "channel", "select", "shared"):
         part = re.search(r"^%s:\n((?:  .*\n)+)" % family, listed, flags=re.M).group(1)
         name = re.match(r"  (.*?): ", part).group(1)
         data = json.loads(bench(family, "--only", name, "-t", "2", "--json", "-", *FAST)[0])

@@ -1040,7 +1040,7 @@ def bash_completes_commands_and_values():
     need(bash_completion("tune", "--wait", "") == [], "a wait cannot be known")
     if HAS_BENCH:
         need(set(bash_completion("bench", "--markdown", "")) == {"document", "tables", "machine"}, "the forms")
-        families = {"cas", "lock", "condition", "park", "channel", "select", "all"}
+        families = {"cas", "lock", "condition", "park", "channel", "select", "shared", "all"}
         need(set(bash_completion("bench", "")) >= families, "the workloads")
         need("lock.fair" in bash_completion("bench", "lock."), bash_completion("bench", "lock."))
     here = str(SOURCE / "tools/concede/main")

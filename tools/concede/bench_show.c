@@ -57,7 +57,8 @@ void show_run_name(const bench_run *run, char *text, size_t size)
     if (strcmp(run->workload, "channel.many") == 0 || strcmp(run->workload, "channel.map") == 0 ||
         (run->family == BENCH_CONDITION && s->senders))
         ADD(", %u:%u", s->senders, s->threads - s->senders);
-    else if (run->family != BENCH_SELECT && (s->threads != 2 || run->family != BENCH_CHANNEL))
+    else if (run->family != BENCH_SELECT && run->family != BENCH_SHARED &&
+             (s->threads != 2 || run->family != BENCH_CHANNEL))
         ADD(", %u thread%s", s->threads, s->threads == 1 ? "" : "s");
     if (s->held_ns || strcmp(run->workload, "lock.map") == 0) ADD(", held %s", shortest(s->held_ns));
     if (strcmp(run->workload, "lock.map") == 0) ADD(", %s outside", shortest(s->outside_ns));

@@ -120,6 +120,44 @@ TEST(fair_gives_each_at_least_half_its_share)
     }
 }
 
+/* The same with messages of 8 bytes, which have a path of their own; and in order the first always. */
+TEST(messages_of_8_bytes_keep_to_the_order_too)
+{
+    enum { ROUNDS = 3000 };
+    BOTH_KINDS(kind)
+    {
+        BOTH_ORDERS(order)
+        {
+            unsigned chosen[CHANNELS] = { 0 };
+            uint64_t in = 5, out;
+            cc_select_case_t from[CHANNELS];
+            cc_channel_options_t options = { 1, sizeof in, kind, CC_SNOOZE_NONE };
+            set_up(kind, 1, CC_SNOOZE_NONE, 1);
+            for (int k = 0; k < CHANNELS; k++) {
+                cc_select_case_t one = CC_SELECT_CASE_RECV(NULL, &out);
+                from[k] = one;
+                REQUIRE(cc_channel_create(&from[k].channel, &options) == 0);
+                CHECK_EQ(cc_channel_try_send(from[k].channel, &in), 0);
+            }
+            for (int i = 0; i < ROUNDS; i++) {
+                out = 0;
+                CHECK_EQ(cc_select(from, CHANNELS, order, &which), 0);
+                CHECK(from[which].result == 0 && out == in);
+                CHECK_EQ(cc_channel_try_send(from[which].channel, &in), 0);
+                chosen[which]++;
+            }
+            for (int k = 0; k < CHANNELS; k++) {
+                if (order == CC_SELECT_FAIR)
+                    CHECK(chosen[k] >= ROUNDS / CHANNELS / 2);
+                else
+                    CHECK_EQ(chosen[k], k == 0 ? ROUNDS : 0);
+                cc_channel_destroy(from[k].channel);
+            }
+            tear_down();
+        }
+    }
+}
+
 TEST(sends_go_where_there_is_room)
 {
     BOTH_KINDS(kind)

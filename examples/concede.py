@@ -17,6 +17,11 @@ class Options(ctypes.Structure):
     _fields_ = [("capacity", c_size_t), ("message_size", c_size_t), ("kind", c_uint32), ("snooze_iters", c_uint32)]
 
 
+class Case(ctypes.Structure):
+    _fields_ = [("channel", c_void_p), ("message", c_void_p), ("operation", c_uint32), ("result", c_int),
+                ("own", c_void_p * 3)]
+
+
 class Costs(ctypes.Structure):
     _fields_ = [("pause_ps", c_uint32), ("yield_ns", c_uint32), ("wake_ns", c_uint32), ("cpus", c_uint32)]
 
@@ -135,6 +140,19 @@ class Channel:
         self.close_(self.handle)
 
 
+select_ = function("cc_select", c_int, c_void_p, c_size_t, c_uint32, c_void_p)
+
+
+def recv_first(*channels):
+    """(Which of the channels, 0, the number), from whichever has one or is closed; if several do, from a random one."""
+    message, which = c_uint64(), c_size_t()
+    cases = (Case * len(channels))(*(Case(c.handle, ctypes.addressof(message)) for c in channels))
+    if (error := select_(cases, len(cases), 0, byref(which))) != 0:
+        raise OSError(error, errno.errorcode.get(error, "?"))
+    result = cases[which.value].result
+    return which.value, result, message.value if result == 0 else None
+
+
 def expect(value, expected):
     if value != expected:
         sys.exit("%r, not %r" % (value, expected))
@@ -193,4 +211,8 @@ total = sum(channel)
 expect(channel.recv(), (errno.EPIPE, None))
 small = Channel(1)
 expect((small.try_send(1), small.try_send(2), len(small)), (0, errno.EAGAIN, 1))
+idle = Channel(1)
+expect(recv_first(idle, small), (1, 0, 1))
+idle.close()
+expect(recv_first(small, idle), (1, errno.EPIPE, None))
 print("received everything:", total)

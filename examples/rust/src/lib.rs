@@ -8,6 +8,7 @@
 //! | [`Event`] | cc_event(3) |
 //! | [`Lock`] | cc_lock(3) |
 //! | [`Channel`] | cc_channel(3) |
+//! | [`Channel::recv_first`] | cc_select(3) |
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -40,6 +41,14 @@ pub mod c {
         pub message_size: usize,
         pub kind: u32,
         pub snooze_iters: u32,
+    }
+    #[repr(C)]
+    pub struct SelectCase {
+        pub channel: *mut c_void,
+        pub message: *mut c_void,
+        pub operation: u32, // 0: to receive
+        pub result: c_int,
+        pub own: [*mut c_void; 3],
     }
 
     extern "C" {
@@ -84,6 +93,7 @@ pub mod c {
         pub fn cc_channel_recv(channel: *mut c_void, message: *mut c_void) -> c_int;
         pub fn cc_channel_try_recv(channel: *mut c_void, message: *mut c_void) -> c_int;
         pub fn cc_channel_recv_timeout(channel: *mut c_void, message: *mut c_void, ns: u64) -> c_int;
+        pub fn cc_select(cases: *mut SelectCase, n: usize, order: u32, which: *mut usize) -> c_int;
         pub fn cc_channel_close(channel: *mut c_void);
         pub fn cc_channel_len(channel: *const c_void) -> usize;
         pub fn cc_channel_capacity(channel: *const c_void) -> usize;
@@ -342,6 +352,24 @@ impl<T> Channel<T> {
     }
     pub fn recv_timeout(&self, duration: Duration) -> Result<T, Refused> {
         Self::receiving(|at| unsafe { c::cc_channel_recv_timeout(self.raw, at, nanoseconds(duration)) })
+    }
+    /// Receives from whichever of them has a message or is closed; if several do, from a random one. Which, and what.
+    pub fn recv_first(channels: &[&Self]) -> (usize, Result<T, Refused>) {
+        let mut which = 0;
+        let received = Self::receiving(|at| {
+            let case = |channel: &&Self| c::SelectCase {
+                channel: channel.raw,
+                message: at,
+                operation: 0,
+                result: 0,
+                own: [std::ptr::null_mut(); 3],
+            };
+            let mut cases: Vec<_> = channels.iter().map(case).collect();
+            let done = unsafe { c::cc_select(cases.as_mut_ptr(), cases.len(), 0, &mut which) };
+            assert_eq!(done, 0, "there must be channels, at most a million");
+            cases[which].result
+        });
+        (which, received)
     }
     pub fn close(&self) {
         unsafe { c::cc_channel_close(self.raw) }

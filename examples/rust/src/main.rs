@@ -84,5 +84,10 @@ fn main() {
     let units = Channel::<()>::new(2).expect("memory");
     units.send(()).unwrap();
     assert_eq!(units.recv(), Ok(()));
+    let idle = Channel::<()>::new(2).expect("memory");
+    units.send(()).unwrap();
+    assert_eq!(Channel::recv_first(&[&idle, &units]), (1, Ok(())));
+    idle.close();
+    assert_eq!(Channel::recv_first(&[&idle, &units]), (0, Err(Refused::Closed)));
     println!("received everything: {total}");
 }

@@ -17,11 +17,6 @@ class Options(ctypes.Structure):
     _fields_ = [("capacity", c_size_t), ("message_size", c_size_t), ("kind", c_uint32), ("snooze_iters", c_uint32)]
 
 
-class Case(ctypes.Structure):
-    _fields_ = [("channel", c_void_p), ("message", c_void_p), ("operation", c_uint32), ("result", c_int),
-                ("own", c_void_p * 3)]
-
-
 class Costs(ctypes.Structure):
     _fields_ = [("pause_ps", c_uint32), ("yield_ns", c_uint32), ("wake_ns", c_uint32), ("cpus", c_uint32)]
 
@@ -32,12 +27,25 @@ def function(name, result, *arguments):
     return found
 
 
+class Case(ctypes.Structure):
+    _fields_ = [("channel", c_void_p), ("message", c_void_p), ("operation", c_uint32), ("result", c_int),
+                ("of_the_library", c_void_p * 3)]
+
+
+deadline_in = function("cc_deadline_in", c_uint64, c_uint64)
+
+
+def deadline_of(seconds):
+    return 2**64 - 1 if seconds is None else deadline_in(int(seconds * 1e9))
+
+
 class Lock:
     """with lock: ... All zero is a free lock."""
     acquire_ = function("cc_lock_acquire", None, c_void_p)
     try_ = function("cc_lock_try_acquire", c_bool, c_void_p)
     timeout_ = function("cc_lock_acquire_timeout", c_bool, c_void_p, c_uint64)
     release_ = function("cc_lock_release", None, c_void_p)
+    wait_ = function("cc_lock_wait_until", c_bool, c_void_p, c_void_p, c_uint64)
 
     def __init__(self):
         self.word = c_uint32(0)
@@ -50,6 +58,14 @@ class Lock:
 
     def release(self):
         self.release_(byref(self.word))
+
+    def wait(self, event, condition, seconds=None):
+        """Until the condition holds: held before, at every look at it, and after. Whether it does."""
+        deadline = deadline_of(seconds)
+        while not condition():
+            if not self.wait_(byref(self.word), event.words, deadline):
+                return bool(condition())
+        return True
 
     def __enter__(self):
         self.acquire()
@@ -81,14 +97,12 @@ class Event:
     Condition = ctypes.CFUNCTYPE(c_bool, c_void_p)
     await_ = function("cc_event_await", c_bool, c_void_p, Condition, c_void_p, c_uint64)
     notify_ = function("cc_event_notify_all", None, c_void_p)
-    deadline_ = function("cc_deadline_in", c_uint64, c_uint64)
 
     def __init__(self):
         self.words = (c_uint32 * 16)()  # all zero is valid; more than the type has today
 
     def wait(self, condition, seconds=None):
-        deadline = 2**64 - 1 if seconds is None else self.deadline_(int(seconds * 1e9))
-        return self.await_(self.words, self.Condition(lambda _: bool(condition())), None, deadline)
+        return self.await_(self.words, self.Condition(lambda _: bool(condition())), None, deadline_of(seconds))
 
     def notify(self):
         self.notify_(self.words)
@@ -140,17 +154,20 @@ class Channel:
         self.close_(self.handle)
 
 
-select_ = function("cc_select", c_int, c_void_p, c_size_t, c_uint32, c_void_p)
+select_until = function("cc_select_until", c_int, c_void_p, c_size_t, c_uint32, c_void_p, c_uint64)
 
 
-def recv_first(*channels):
-    """(Which of the channels, 0, the number), from whichever has one or is closed; if several do, from a random one."""
+def receive_from_one(channels, seconds=None, in_order=False):
+    """From the first that has something: (0 or EPIPE, the number, its channel), or why not and nothing."""
     message, which = c_uint64(), c_size_t()
-    cases = (Case * len(channels))(*(Case(c.handle, ctypes.addressof(message)) for c in channels))
-    if (error := select_(cases, len(cases), 0, byref(which))) != 0:
-        raise OSError(error, errno.errorcode.get(error, "?"))
+    cases = (Case * len(channels))()
+    for case, channel in zip(cases, channels):
+        case.channel, case.message = channel.handle, ctypes.addressof(message)
+    result = select_until(cases, len(cases), in_order, byref(which), deadline_of(seconds))
+    if result != 0:
+        return result, None, None
     result = cases[which.value].result
-    return which.value, result, message.value if result == 0 else None
+    return result, message.value if result == 0 else None, channels[which.value]
 
 
 def expect(value, expected):
@@ -196,6 +213,22 @@ threading.Thread(target=get_ready).start()
 expect(event.wait(lambda: state), True)
 expect(parker.park(), True)
 
+jobs, changed = [], Event()
+with lock:
+    expect(lock.wait(changed, lambda: jobs, 0.001), False)
+
+
+def add_jobs():
+    for job in range(3):
+        with lock:
+            jobs.append(job)
+        changed.notify()
+
+
+threading.Thread(target=add_jobs).start()
+with lock:
+    expect(lock.wait(changed, lambda: len(jobs) == 3), True)
+
 channel = Channel(16)
 expect(channel.recv(0.001), (errno.ETIMEDOUT, None))
 
@@ -211,8 +244,13 @@ total = sum(channel)
 expect(channel.recv(), (errno.EPIPE, None))
 small = Channel(1)
 expect((small.try_send(1), small.try_send(2), len(small)), (0, errno.EAGAIN, 1))
-idle = Channel(1)
-expect(recv_first(idle, small), (1, 0, 1))
-idle.close()
-expect(recv_first(small, idle), (1, errno.EPIPE, None))
+
+urgent, ordinary = Channel(4), Channel(4)
+expect(receive_from_one([urgent, ordinary], 0.001), (errno.ETIMEDOUT, None, None))
+threading.Thread(target=lambda: ordinary.send(7)).start()
+expect(receive_from_one([urgent, ordinary]), (0, 7, ordinary))
+expect((ordinary.send(1), urgent.send(2)), (0, 0))
+expect(receive_from_one([urgent, ordinary], in_order=True), (0, 2, urgent))
+urgent.close()
+expect(receive_from_one([urgent, ordinary], in_order=True), (errno.EPIPE, None, urgent))
 print("received everything:", total)

@@ -27,6 +27,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -75,7 +76,11 @@ static uint32_t shared_word, shared_bit;
 enum { BUSY = -1 };
 static uint32_t settled = (uint32_t)BUSY;
 static uint32_t forks;
-static bool started, keeping, watching;
+static bool keeping, watching;
+
+/* Whether these are known: nobody has asked, one thread does, they are. */
+enum { FRESH, STARTING, STARTED };
+static uint32_t started; /* atomic */
 
 static struct {
     int (*mutex_init)(pthread_mutex_t *, const pthread_mutexattr_t *);
@@ -93,6 +98,7 @@ static struct {
     int (*cond_signal)(pthread_cond_t *);
     int (*cond_broadcast)(pthread_cond_t *);
     int (*cancel)(pthread_t);
+    int (*register_atfork)(void (*)(void), void (*)(void), void (*)(void), void *);
 } libc;
 
 /* What there is of each thread that waited for a condition variable, or that is watched. */
@@ -102,7 +108,7 @@ typedef struct thread {
     cc_lock_t lock;    /* held by who wakes it there, and to leave: then the event still exists */
     struct thread *next, **link;
     watch_thread_t *watch;
-    bool known, ended;
+    bool known, ended, starts;
 } thread_t;
 
 /* Preloaded, so there is room for it in what every thread has from its start, and no allocation at its first use. */
@@ -144,46 +150,6 @@ static bool find_shared_bit_(void)
 static void say_(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0) return;
-}
-
-/* At the first call, which may be of another library's constructor: which way to go must be known before any object is
- * used, for good. */
-static CC_COLD_ void start_(void)
-{
-    if (started) return;
-    started = true;
-    const struct {
-        void *function;
-        const char *name;
-    } all[] = {
-        { &libc.mutex_init, "pthread_mutex_init" },
-        { &libc.mutex_destroy, "pthread_mutex_destroy" },
-        { &libc.mutex_lock, "pthread_mutex_lock" },
-        { &libc.mutex_trylock, "pthread_mutex_trylock" },
-        { &libc.mutex_timedlock, "pthread_mutex_timedlock" },
-        { &libc.mutex_clocklock, "pthread_mutex_clocklock" },
-        { &libc.mutex_unlock, "pthread_mutex_unlock" },
-        { &libc.cond_init, "pthread_cond_init" },
-        { &libc.cond_destroy, "pthread_cond_destroy" },
-        { &libc.cond_wait, "pthread_cond_wait" },
-        { &libc.cond_timedwait, "pthread_cond_timedwait" },
-        { &libc.cond_clockwait, "pthread_cond_clockwait" },
-        { &libc.cond_signal, "pthread_cond_signal" },
-        { &libc.cond_broadcast, "pthread_cond_broadcast" },
-        { &libc.cancel, "pthread_cancel" },
-    };
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        void *found = next_(all[i].name);
-        memcpy(all[i].function, &found, sizeof found);
-    }
-    keeping = getenv(KEEP_VARIABLE) != NULL;
-    if (!find_shared_bit_() && !keeping) {
-        say_("libconcede-pthread: this C library's condition variables are not as expected; its own locks stay\n");
-        keeping = true;
-    }
-    const char *record = getenv(RECORD_VARIABLE);
-    watching = record && watch_start(record);
-    if (!watching && !keeping) settled = forks;
 }
 
 /* The thread ends, and its memory is used again. */
@@ -239,8 +205,7 @@ static void after_fork_(void)
     cc_lock_release(&settling);
 }
 
-/* In the child, before the program's own handlers: only this thread exists, and every object has yet to be put in
- * order. */
+/* In the child: only this thread exists, and every object has yet to be put in order. */
 static void in_child_(void)
 {
     cc_lock_t fresh = CC_LOCK_INIT;
@@ -254,6 +219,78 @@ static void in_child_(void)
     self.watch = NULL;
 }
 
+/* Ours are registered before any of the program's: so they run last before a fork, when none of those locks any more,
+ * and first after it. */
+static pthread_once_t handlers = PTHREAD_ONCE_INIT;
+static void register_handlers_(void)
+{
+    void *found = next_("__register_atfork");
+    memcpy(&libc.register_atfork, &found, sizeof found);
+    libc.register_atfork(before_fork_, after_fork_, in_child_, NULL);
+}
+
+/* At the first call, which may be of another library's constructor or of a thread that it started: which way to go must
+ * be known before any object is used, for good. Looking up the C library's functions may allocate, and an allocator may
+ * lock, which leads here again. */
+static CC_COLD_ void start_slow_(void)
+{
+    uint32_t fresh = FRESH;
+    if (self.starts) return;
+    if (!cc_cas_relaxed(&started, &fresh, STARTING)) { /* relaxed: only one gets it; the load below orders */
+        while (cc_load_acquire(&started) != STARTED) sched_yield(); /* [preload.started] pairs with the store below */
+        return;
+    }
+    self.starts = true;
+    const struct {
+        void *function;
+        const char *name;
+    } all[] = {
+        { &libc.mutex_init, "pthread_mutex_init" },
+        { &libc.mutex_destroy, "pthread_mutex_destroy" },
+        { &libc.mutex_lock, "pthread_mutex_lock" },
+        { &libc.mutex_trylock, "pthread_mutex_trylock" },
+        { &libc.mutex_timedlock, "pthread_mutex_timedlock" },
+        { &libc.mutex_clocklock, "pthread_mutex_clocklock" },
+        { &libc.mutex_unlock, "pthread_mutex_unlock" },
+        { &libc.cond_init, "pthread_cond_init" },
+        { &libc.cond_destroy, "pthread_cond_destroy" },
+        { &libc.cond_wait, "pthread_cond_wait" },
+        { &libc.cond_timedwait, "pthread_cond_timedwait" },
+        { &libc.cond_clockwait, "pthread_cond_clockwait" },
+        { &libc.cond_signal, "pthread_cond_signal" },
+        { &libc.cond_broadcast, "pthread_cond_broadcast" },
+        { &libc.cancel, "pthread_cancel" },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        void *found = next_(all[i].name);
+        memcpy(all[i].function, &found, sizeof found);
+    }
+    keeping = getenv(KEEP_VARIABLE) != NULL;
+    if (!find_shared_bit_() && !keeping) {
+        say_("libconcede-pthread: this C library's condition variables are not as expected; its own locks stay\n");
+        keeping = true;
+    }
+    const char *record = getenv(RECORD_VARIABLE);
+    watching = record && watch_start(record);
+    has_key = pthread_key_create(&at_thread_end, leave_) == 0;
+    pthread_once(&handlers, register_handlers_);
+    if (!watching && !keeping) cc_store_relaxed(&settled, forks); /* relaxed: who sees it needs nothing else */
+    cc_store_release(&started, STARTED);                          /* [preload.started] pairs with the loads */
+}
+
+static void start_(void)
+{
+    /* [preload.started] pairs with the store in start_slow_() */
+    if (CC_UNLIKELY_(cc_load_acquire(&started) != STARTED)) start_slow_();
+}
+
+/* What pthread_atfork() calls. It may be so early that there is no environment to look at yet. */
+EXPORT int __register_atfork(void (*before)(void), void (*after)(void), void (*in_child)(void), void *library)
+{
+    pthread_once(&handlers, register_handlers_);
+    return libc.register_atfork(before, after, in_child, library);
+}
+
 /* The first announcement to any event asks the kernel for membarrier, which makes a process of several threads wait for
  * some 15 ms (measured on Linux 6.18), and one of a single thread not at all: so it is made here. */
 static __attribute__((constructor)) void loaded_(void)
@@ -264,8 +301,6 @@ static __attribute__((constructor)) void loaded_(void)
         (void)!cc_event_listen(&first);
         cc_event_cancel(&first);
     }
-    pthread_atfork(before_fork_, after_fork_, in_child_);
-    has_key = pthread_key_create(&at_thread_end, leave_) == 0;
 }
 
 /* ---- deadlines ---- */
@@ -321,7 +356,8 @@ static mutex_t *mutex_(pthread_mutex_t *mutex)
 static bool is_plain_(const mutex_t *m)
 {
     uint32_t known = cc_load_acquire(&m->forks); /* [preload.settled] pairs with the store in settle_mutex_() */
-    return CC_LIKELY_((m->kind | (known ^ settled)) == 0);
+    uint32_t wanted = cc_load_relaxed(&settled); /* relaxed: a number on its own */
+    return CC_LIKELY_((m->kind | (known ^ wanted)) == 0);
 }
 
 /* Whether it is the C library's. */
@@ -401,7 +437,7 @@ static int lock_unwatched_(pthread_mutex_t *mutex, limit_t limit)
 
 static CC_COLD_ int lock_(pthread_mutex_t *mutex, limit_t limit, const void *caller)
 {
-    if (!started) start_();
+    start_();
     watch_thread_t *watch = watch_();
     if (!watch) {
         if (is_libc_mutex_(mutex)) return wait_for_lock_(mutex, limit);
@@ -422,6 +458,13 @@ static CC_COLD_ int lock_(pthread_mutex_t *mutex, limit_t limit, const void *cal
     return result;
 }
 
+/* Programs unlock what is not locked, and the C library lets them. */
+static void release_(mutex_t *m)
+{
+    uint32_t seen = cc_load_relaxed(&m->lock.word); /* relaxed: our own, or free */
+    if (CC_LIKELY_(seen & CC_LOCK_HELD_)) cc_lock_release(&m->lock);
+}
+
 static int unlock_unwatched_(pthread_mutex_t *mutex)
 {
     mutex_t *m = mutex_(mutex);
@@ -435,13 +478,13 @@ static int unlock_unwatched_(pthread_mutex_t *mutex)
         }
         cc_store_relaxed(&m->owner, 0); /* relaxed: see is_owner_() */
     }
-    if (cc_load_relaxed(&m->lock.word) != 0) cc_lock_release(&m->lock); /* relaxed: our own, or free */
+    release_(m);
     return 0;
 }
 
 static CC_COLD_ int unlock_(pthread_mutex_t *mutex)
 {
-    if (!started) start_();
+    start_();
     watch_thread_t *watch = watch_();
     if (watch) watch_released(watch, mutex);
     return unlock_unwatched_(mutex);
@@ -451,7 +494,7 @@ EXPORT int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t 
 {
     int type = PTHREAD_MUTEX_DEFAULT, protocol = PTHREAD_PRIO_NONE, shared = PTHREAD_PROCESS_PRIVATE;
     int robust = PTHREAD_MUTEX_STALLED;
-    if (!started) start_();
+    start_();
     if (attributes) {
         pthread_mutexattr_gettype(attributes, &type);
         pthread_mutexattr_getprotocol(attributes, &protocol);
@@ -470,7 +513,7 @@ EXPORT int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t 
 EXPORT int pthread_mutex_destroy(pthread_mutex_t *mutex)
 {
     mutex_t *m = mutex_(mutex);
-    if (!started) start_();
+    start_();
     if (is_libc_mutex_(mutex)) return libc.mutex_destroy(mutex);
     settle_mutex_(m);
     if (!cc_lock_try_acquire(&m->lock)) return EBUSY;
@@ -490,7 +533,7 @@ EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
     mutex_t *m = mutex_(mutex);
     if (is_plain_(m)) return cc_lock_try_acquire(&m->lock) ? 0 : EBUSY;
-    if (!started) start_();
+    start_();
     watch_thread_t *watch = watch_();
     int result = trylock_(mutex);
     if (watch && (result == 0 || result == EOWNERDEAD)) watch_acquired(watch, mutex, CALLER(), false, 0, watch_ticks());
@@ -510,12 +553,11 @@ EXPORT int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec
     return lock_(mutex, limit, CALLER());
 }
 
-/* Programs unlock what is not locked, and the C library lets them. */
 EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
     mutex_t *m = mutex_(mutex);
     if (!is_plain_(m)) return unlock_(mutex);
-    if (CC_LIKELY_(cc_load_relaxed(&m->lock.word) != 0)) cc_lock_release(&m->lock); /* relaxed: our own, or free */
+    release_(m);
     return 0;
 }
 
@@ -537,7 +579,7 @@ static bool is_plain_cond_(pthread_cond_t *cond)
 {
     uint32_t known =
         cc_load_acquire(&cond_(cond)->forks); /* [preload.settled] pairs with the store in settle_cond_() */
-    return CC_LIKELY_(known == settled && !is_shared_(cond));
+    return CC_LIKELY_(known == cc_load_relaxed(&settled) && !is_shared_(cond)); /* relaxed: as in is_plain_() */
 }
 
 /* As settle_mutex_(): whoever waited, did so in the parent. */
@@ -558,7 +600,7 @@ EXPORT int pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *att
 {
     int shared = PTHREAD_PROCESS_PRIVATE;
     clockid_t clock = CLOCK_REALTIME;
-    if (!started) start_();
+    start_();
     if (attributes) {
         pthread_condattr_getpshared(attributes, &shared);
         pthread_condattr_getclock(attributes, &clock);
@@ -577,7 +619,7 @@ EXPORT int pthread_cond_destroy(pthread_cond_t *cond)
     cond_t *c = cond_(cond);
     cc_backoff_t backoff = CC_SNOOZE_INIT;
     cc_parker_t nobody = CC_PARKER_INIT;
-    if (!started) start_();
+    start_();
     if (keeping || is_shared_(cond)) return libc.cond_destroy(cond);
     settle_cond_(c);
     while (cc_load_acquire(&c->users) != 0) { /* [preload.users] pairs with the subtraction in waited_() */
@@ -599,7 +641,7 @@ static void pass_between_(void)
 
 static CC_COLD_ int notify_(pthread_cond_t *cond, bool all)
 {
-    if (!started) start_();
+    start_();
     if (keeping || is_shared_(cond)) {
         if (!keeping) pass_between_();
         return all ? libc.cond_broadcast(cond) : libc.cond_signal(cond);
@@ -687,6 +729,17 @@ static int sleep_(wait_t *w, limit_t limit)
     }
 }
 
+/* An event counts only so many announcements, and a wait in slices may make three at a time. If too many threads are in
+ * the wait already, this one sleeps outside for a while, and then wakes up for no reason, as any wait may. */
+enum { CROWD = CC_EVENT_LISTENING_ / 3, OUTSIDE_NS = 20000000 };
+static int sleep_outside_(limit_t limit)
+{
+    cc_parker_t nobody = CC_PARKER_INIT;
+    uint64_t until = cc_deadline_in(OUTSIDE_NS), deadline = deadline_(limit);
+    (void)!cc_parker_park_until(&nobody, until < deadline ? until : deadline);
+    return limit.at && has_passed_(limit) ? ETIMEDOUT : 0;
+}
+
 /* A thread may be cancelled here: it says where it waits, and then looks whether it is; who cancels it notes that, and
  * then looks where it waits. One of them sees the other. */
 static int wait_(cond_t *c, pthread_mutex_t *mutex, limit_t limit)
@@ -694,9 +747,11 @@ static int wait_(cond_t *c, pthread_mutex_t *mutex, limit_t limit)
     wait_t w = { c, mutex, 0, 0, false, false, false };
     int result;
     know_self_();
-    cc_fetch_add_relaxed(&c->users, 1);          /* relaxed: the mutex orders it before a destroy */
-    cc_store_relaxed(&self.event, &c->is.event); /* relaxed: the fence orders it */
-    announce_(&w, limit);
+    bool crowded = cc_fetch_add_relaxed(&c->users, 1) >= CROWD; /* relaxed: the mutex orders it before a destroy */
+    if (!crowded) {
+        cc_store_relaxed(&self.event, &c->is.event); /* relaxed: the fence orders it */
+        announce_(&w, limit);
+    }
     result = unlock_unwatched_(mutex);
     if (result != 0) {
         waited_(&w);
@@ -705,7 +760,7 @@ static int wait_(cond_t *c, pthread_mutex_t *mutex, limit_t limit)
     cc_fence_full(); /* [preload.cancel] pairs with the fence in pthread_cancel() */
     pthread_cleanup_push(cancelled_, &w);
     pthread_testcancel();
-    result = sleep_(&w, limit);
+    result = crowded ? sleep_outside_(limit) : sleep_(&w, limit);
     pthread_testcancel();
     pthread_cleanup_pop(0);
     waited_(&w);
@@ -745,7 +800,7 @@ static int shared_wait_(pthread_cond_t *cond, pthread_mutex_t *mutex, limit_t li
 static int wait_any_(pthread_cond_t *cond, pthread_mutex_t *mutex, limit_t limit, bool own_clock, const void *caller)
 {
     int result;
-    if (!started) start_();
+    start_();
     bool ours = !keeping && !is_shared_(cond);
     if (ours) settle_cond_(cond_(cond));
     if (ours && own_clock) limit.clock = (clockid_t)cond_(cond)->clock;
@@ -784,7 +839,7 @@ EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, 
 
 EXPORT int pthread_cancel(pthread_t id)
 {
-    if (!started) start_();
+    start_();
     int result = libc.cancel(id);
     if (result != 0) return result;
     cc_fence_full(); /* [preload.cancel] pairs with the fence in wait_() */

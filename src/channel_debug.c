@@ -3,10 +3,8 @@
  * It aborts only where it is sure. A second sender, or receiver, is one that comes while another is inside a call:
  * whoever sends in turns leaves before the next one enters, and what orders the two shows the next one that it has
  * left. */
-#include "channel.h"
-#include <concede/select.h>
-
 #include "debug.h"
+#include "door.h"
 #include "os.h"
 
 static void die_(const cc_channel_t *channel, const char *text, uint32_t one, uint32_t other)
@@ -14,27 +12,88 @@ static void die_(const cc_channel_t *channel, const char *text, uint32_t one, ui
     cc_debug_die_("channel", channel, text, one, other);
 }
 
-static uint32_t *inside_(cc_channel_t *channel, uint32_t side)
+/* ---- Who is inside ---------------------------------------------------------------------------------------------- */
+
+/* A channel and a side have a few places in a table, by the address: in each a thread that is in a call there, as long
+ * as there is room. An entry is the address without what its row tells, the side, and the thread's number; 0: nobody.
+ */
+enum {
+    ROWS = 256,
+    PLACES = 8,
+    UNIT = 64 /* bytes: a channel begins at a multiple */,
+    THREAD_BITS = CC_DEBUG_THREAD_BITS_
+};
+static uintptr_t inside_[ROWS][PLACES];
+
+static uintptr_t key_(const cc_channel_t *channel, uint32_t side)
 {
-    return side == CC_DEBUG_SENDER_ ? &channel->spsc.sender : &channel->spsc.receiver;
+    return (uintptr_t)channel / UNIT * 2 + side;
 }
+
+static uintptr_t entry_(uintptr_t key, uint32_t thread)
+{
+    return key / ROWS << THREAD_BITS | thread;
+}
+
+/* The thread of an entry with this key that is inside, and is not this one; else 0. */
+static uint32_t other_(uintptr_t entry, uintptr_t key, uint32_t own)
+{
+    uint32_t thread = (uint32_t)(entry % ((uintptr_t)1 << THREAD_BITS));
+    bool is_other = entry != 0 && entry == entry_(key, thread) && thread != own;
+    return is_other && cc_debug_is_here_(thread) ? thread : 0;
+}
+
+/* Notes that thread `own` is inside; returns another one that is there, or 0. relaxed, all: what orders two threads
+ * that take turns orders this, too. */
+static uint32_t note_inside_(uintptr_t key, uint32_t own)
+{
+    bool noted = false;
+    uint32_t found = 0;
+    for (int i = 0; i < PLACES; i++) {
+        uintptr_t *place = &inside_[key % ROWS][i];
+        uintptr_t seen = cc_load_relaxed(place);
+        bool is_free = seen == 0 || !cc_debug_is_here_((uint32_t)(seen % ((uintptr_t)1 << THREAD_BITS)));
+        if (!noted && is_free) noted = cc_cas_relaxed(place, &seen, entry_(key, own));
+        if (found == 0) found = other_(seen, key, own);
+    }
+    return found;
+}
+
+static void note_outside_(uintptr_t key, uint32_t own)
+{
+    for (int i = 0; i < PLACES; i++) {
+        uintptr_t seen = entry_(key, own);
+        if (cc_cas_relaxed(&inside_[key % ROWS][i], &seen, (uintptr_t)0)) return; /* relaxed: as above */
+    }
+}
+
+/* Another thread that is inside, or 0. */
+static uint32_t who_is_inside_(const cc_channel_t *channel, uint32_t side)
+{
+    uintptr_t key = key_(channel, side);
+    uint32_t found = 0;
+    for (int i = 0; i < PLACES && found == 0; i++)
+        found = other_(cc_load_relaxed(&inside_[key % ROWS][i]), key, cc_debug_thread_()); /* relaxed: to be printed */
+    return found;
+}
+
+/* ---- Channels --------------------------------------------------------------------------------------------------- */
 
 void(cc_channel_debug_enter_)(cc_channel_t *channel, uint32_t side)
 {
-    if (!cc_channel_is_spsc_(channel) || cc_channel_is_shared_(channel)) return;
-    uint32_t inside = 0, own = cc_debug_thread_();
-    if (cc_cas_relaxed(inside_(channel, side), &inside, own) || inside == own)
-        return; /* relaxed: what orders two threads that take turns orders this, too */
+    uint32_t own = cc_debug_thread_();
+    if (own >> THREAD_BITS != 0) return;
+    uint32_t other = note_inside_(key_(channel, side), own);
+    if (other == 0 || !cc_channel_is_spsc_(channel)) return;
     if (side == CC_DEBUG_SENDER_)
-        die_(channel, "has one sender, but thread %u sends while thread %u does", own, inside);
+        die_(channel, "has one sender, but thread %u sends while thread %u does", own, other);
     else
-        die_(channel, "has one receiver, but thread %u receives while thread %u does", own, inside);
+        die_(channel, "has one receiver, but thread %u receives while thread %u does", own, other);
 }
 
 size_t(cc_channel_debug_leave_)(cc_channel_t *channel, uint32_t side, size_t result)
 {
-    if (cc_channel_is_spsc_(channel) && !cc_channel_is_shared_(channel))
-        cc_store_relaxed(inside_(channel, side), 0); /* relaxed: as above */
+    note_outside_(key_(channel, side), cc_debug_thread_());
     return result;
 }
 
@@ -70,18 +129,23 @@ static bool waits_(cc_channel_t *channel, cc_direction_t direction)
     return false;
 }
 
+static void check_destroy_(cc_channel_t *channel, cc_direction_t direction, uint32_t side)
+{
+    uint32_t own = cc_debug_thread_(), other = who_is_inside_(channel, side);
+    if (!waits_(channel, direction)) return;
+    if (other == 0)
+        die_(channel, "is destroyed by thread %u while one that is not checked waits", own, 0);
+    else if (side == CC_DEBUG_SENDER_)
+        die_(channel, "is destroyed by thread %u while thread %u waits to send", own, other);
+    else
+        die_(channel, "is destroyed by thread %u while thread %u waits to receive", own, other);
+}
+
 void(cc_channel_debug_destroy_)(cc_channel_t *channel)
 {
     if (!channel || cc_channel_is_shared_(channel)) return;
-    uint32_t own = cc_debug_thread_();
-    bool spsc = cc_channel_is_spsc_(channel);
-    /* relaxed, both: a number to print */
-    uint32_t sender = spsc ? cc_load_relaxed(&channel->spsc.sender) : 0;
-    uint32_t receiver = spsc ? cc_load_relaxed(&channel->spsc.receiver) : 0;
-    if (waits_(channel, CC_SENDING_))
-        die_(channel, "is destroyed by thread %u while thread %u waits to send (0: an unknown one)", own, sender);
-    if (waits_(channel, CC_RECEIVING_))
-        die_(channel, "is destroyed by thread %u while thread %u waits to receive (0: an unknown one)", own, receiver);
+    check_destroy_(channel, CC_SENDING_, CC_DEBUG_SENDER_);
+    check_destroy_(channel, CC_RECEIVING_, CC_DEBUG_RECEIVER_);
     channel->shape = 0; /* which no channel has: cc_select_debug_() knows it by that */
 }
 
@@ -92,10 +156,12 @@ static uint32_t side_of_(const cc_select_case_t *one)
     return one->operation == CC_SELECT_SEND ? CC_DEBUG_SENDER_ : CC_DEBUG_RECEIVER_;
 }
 
-/* A select is inside all its channels at once. What is not a valid array is left to the select itself. */
+/* A select is inside all its channels at once. All cases are checked, also those that the select need not look at; what
+ * is no array is left to the select itself. */
 int cc_select_debug_(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which, uint64_t deadline)
 {
     size_t inside = cases && n <= CC_SELECT_MAX ? n : 0;
+    if (!cc_select_are_valid_(cases, inside)) return EINVAL;
     for (size_t i = 0; i < inside; i++) {
         if (!cases[i].channel) continue;
         if (cases[i].channel->shape == 0)

@@ -4,8 +4,16 @@
 
 #include <concede/compiler.h>
 
-/* This thread's number, from 1, in the order in which threads came here first. */
+/* This thread's number, from 1, in the order in which threads came here first. The child of a fork numbers its own
+ * anew, from where its parent was. */
 uint32_t cc_debug_thread_(void);
+
+/* Whether a thread of this number may be in this process: else it was one of the parent's, before the fork. */
+bool cc_debug_is_here_(uint32_t thread);
+
+/* An object and a thread in one word. What is left of the address above these bits fits for today's addresses; threads
+ * whose number is larger are not checked. */
+enum { CC_DEBUG_THREAD_BITS_ = sizeof(uintptr_t) > 4 ? 24 : 12 };
 
 /* Says "concede: OBJECT ADDRESS ..." and aborts. The text may name two threads, by %u. */
 CC_COLD_ void cc_debug_die_(const char *object, const void *address, const char *text, unsigned one, unsigned other);

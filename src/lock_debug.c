@@ -13,12 +13,33 @@
 #include "debug.h"
 #include "os.h"
 
+static uint32_t threads_;   /* how many have a number */
+static uint32_t elsewhere_; /* the last number that was the parent's before the fork; 0: there was none */
+static uint32_t forks_;     /* for which that is so */
+
+/* In the child of a fork, before any of its threads gets a number. If two of them come at once, one may be taken for
+ * the parent's, and its mistakes go unnoticed. */
+static void note_fork_(uint32_t forks)
+{
+    cc_store_relaxed(&elsewhere_, cc_load_relaxed(&threads_)); /* relaxed, both: numbers */
+    cc_store_release(&forks_, forks);                          /* [debug.fork] pairs with the load below */
+}
+
 uint32_t cc_debug_thread_(void)
 {
-    static uint32_t threads;
-    static _Thread_local uint32_t number;
-    if (number == 0) number = cc_fetch_add_relaxed(&threads, 1) + 1; /* relaxed: each thread gets a number of its own */
+    static _Thread_local uint32_t number, numbered_at;
+    uint32_t forks = cc_os_forks_();
+    if (cc_load_acquire(&forks_) != forks) note_fork_(forks); /* [debug.fork] pairs with the store above */
+    if (number == 0 || numbered_at != forks) {
+        number = cc_fetch_add_relaxed(&threads_, 1) + 1; /* relaxed: each thread gets a number of its own */
+        numbered_at = forks;
+    }
     return number;
+}
+
+bool cc_debug_is_here_(uint32_t thread)
+{
+    return thread > cc_load_relaxed(&elsewhere_); /* relaxed: this thread has its number since */
 }
 
 void cc_debug_die_(const char *object, const void *address, const char *text, unsigned one, unsigned other)
@@ -32,11 +53,7 @@ void cc_debug_die_(const char *object, const void *address, const char *text, un
 
 /* An entry: the address in units of 4 bytes, without what its place tells; then the thread's number, from 1. 0:
  * nobody. */
-enum {
-    PLACES = 1024,
-    /* Today's addresses fit above these bits. Threads beyond their range are not checked. */
-    THREAD_BITS = sizeof(uintptr_t) > 4 ? 24 : 12
-};
+enum { PLACES = 1024, THREAD_BITS = CC_DEBUG_THREAD_BITS_ };
 static uintptr_t holders_[PLACES];
 
 static uintptr_t *place_(const cc_lock_t *lock)
@@ -61,7 +78,8 @@ static uintptr_t entry_(const cc_lock_t *lock)
 static uintptr_t holder_(const cc_lock_t *lock)
 {
     uintptr_t entry = cc_load_relaxed(place_(lock)); /* relaxed: our own, or a suspicion that still_() confirms */
-    return entry != 0 && (entry ^ entry_(lock)) >> THREAD_BITS == 0 ? thread_of_(entry) : 0;
+    bool same = entry != 0 && (entry ^ entry_(lock)) >> THREAD_BITS == 0;
+    return same && cc_debug_is_here_((uint32_t)thread_of_(entry)) ? thread_of_(entry) : 0;
 }
 
 /* Whether the lock stays held, and by that thread as far as the table knows, while others had time to say otherwise. */

@@ -346,6 +346,7 @@ void cc_os_segment_close_(int own)
 
 uint32_t cc_os_forks_(void)
 {
+    pthread_once(&at_fork_, set_up_fork_);
     return forks_;
 }
 

@@ -73,7 +73,7 @@ static cc_index_ first_(const cc_channel_t *channel, cc_direction_t direction, c
     size_t capacity = channel->mask + 1;
     *seen = 0; /* gcc -O3 cannot see that the loop runs at least once */
     for (size_t left = capacity + 2; left > 0; left--) {
-        *seen = cc_load_acquire(stamp_of_(channel, number)); /* [shared.stamp] pairs with both stores of a stamp */
+        *seen = cc_load_acquire(stamp_of_(channel, number)); /* [shared.stamp] pairs with all that write a stamp */
         ptrdiff_t ahead = ahead_(*seen, number);
         unsigned state = state_(*seen);
         if (ahead > 0)
@@ -105,10 +105,10 @@ static bool send_message_(cc_channel_t *channel, const unsigned char *message, u
         cc_index_ seen, number = first_(channel, CC_SENDING_, &seen);
         if (seen != stamp_(number, FREE, 0)) return false; /* full, or END */
         cc_index_ *stamp = stamp_of_(channel, number);
-        /* [shared.stamp] pairs with the store of FREE in receive_message_() */
-        if (!cc_cas_acquire(stamp, &seen, stamp_(number, WRITING, self))) continue;
+        /* relaxed: no stamp comes twice, so this is the FREE that first_() acquired, or it fails */
+        if (!cc_cas_relaxed(stamp, &seen, stamp_(number, WRITING, self))) continue;
         cc_atomic_copy_(slot_(channel, number), message, channel->layout.message_size);
-        cc_store_release(stamp, stamp_(number, FULL, 0)); /* [shared.stamp] pairs with the swap in receive_message_() */
+        cc_store_release(stamp, stamp_(number, FULL, 0)); /* [shared.stamp] pairs with a receiver's first_() */
         hint_(channel, CC_SENDING_, (cc_index_)(number + 1));
         return true;
     }
@@ -136,14 +136,14 @@ static bool receive_message_(cc_channel_t *channel, unsigned char *message, uint
         cc_index_ *stamp = stamp_of_(channel, number);
         cc_index_ next_lap = stamp_((cc_index_)(number + capacity), FREE, 0);
         if (seen == stamp_(number, SKIP, 0)) {
-            /* [shared.stamp] pairs with the swap in send_message_(): the next lap comes after what the dead one did */
-            *skipped += cc_cas_acq_rel(stamp, &seen, next_lap);
+            /* relaxed: a swap passes on what the SKIP before it released, so the next lap comes after the dead one */
+            *skipped += cc_cas_relaxed(stamp, &seen, next_lap);
             hint_(channel, CC_RECEIVING_, (cc_index_)(number + 1));
         } else if (seen != stamp_(number, FULL, 0)) {
             return false; /* empty, or a sender is half-way through, or END */
-        } else if (cc_cas_acquire(stamp, &seen, stamp_(number, READING, self))) { /* [shared.stamp] with FULL */
+        } else if (cc_cas_relaxed(stamp, &seen, stamp_(number, READING, self))) { /* relaxed: first_() acquired FULL */
             cc_atomic_copy_(message, slot_(channel, number), channel->layout.message_size);
-            cc_store_release(stamp, next_lap); /* [shared.stamp] pairs with the swap in send_message_() */
+            cc_store_release(stamp, next_lap); /* [shared.stamp] pairs with a sender's first_() */
             hint_(channel, CC_RECEIVING_, (cc_index_)(number + 1));
             return true;
         }
@@ -170,7 +170,7 @@ bool cc_shared_mpmc_is_drained_(cc_channel_t *channel)
     if (seen == stamp_(number, END, 0)) return true;
     if (seen != stamp_(number, FREE, 0)) return false;
     /* [shared.end] pairs with the load in first_() that finds it */
-    return cc_cas_acq_rel(stamp_of_(channel, number), &seen, stamp_(number, END, 0));
+    return cc_cas_release(stamp_of_(channel, number), &seen, stamp_(number, END, 0));
 }
 
 /* ---- For waiting, and for those who ask ------------------------------------------------------------------------- */
@@ -201,7 +201,7 @@ void cc_shared_mpmc_bury_(cc_channel_t *channel, uint32_t participant)
     size_t capacity = channel->mask + 1;
     for (size_t slot = 0; slot < capacity; slot++) {
         cc_index_ *stamp = stamp_of_(channel, (cc_index_)slot);
-        cc_index_ seen = cc_load_acquire(stamp); /* [shared.stamp] as any other look at it */
+        cc_index_ seen = cc_load_relaxed(stamp); /* relaxed: the lock of the dead one orders what it did before this */
         cc_index_ number = seen >> NUMBER_SHIFT;
         if (owner_(seen) != participant) continue;
         cc_index_ put_right = stamp_(number, SKIP, 0);
@@ -209,7 +209,7 @@ void cc_shared_mpmc_bury_(cc_channel_t *channel, uint32_t participant)
             put_right = stamp_((cc_index_)(number + capacity), FREE, 0);
         else if (state_(seen) != WRITING)
             continue;
-        /* [shared.stamp] pairs with the swap of whoever uses the slot next: it comes after what the dead one did */
-        (void)cc_cas_acq_rel(stamp, &seen, put_right);
+        /* [shared.stamp] pairs with first_() of whoever uses the slot next: it comes after what the dead one did */
+        (void)cc_cas_release(stamp, &seen, put_right);
     }
 }

@@ -95,13 +95,11 @@ typedef struct cc_spsc {
     cc_index_ head_seen;                       /* what the sender last read of `head` */
     cc_index_ tail_at_wait;                    /* `tail` when the sender last had to wait */
     cc_index_ reserved;                        /* `tail` at the last reserve, and 1: for CC_DEBUG */
-    uint32_t sender;                           /* CC_DEBUG: the number of the thread that is sending; 0: none */
     /* The receiver's line. */
     CC_ALIGNED_(CC_CACHE_LINE) cc_index_ next; /* position of the next message to receive; the receiver alone uses it */
     cc_index_ head;                            /* `next`, as published: the slots before it are free */
     cc_index_ next_at_wait;                    /* `next` when the receiver last had to wait */
     cc_index_ peeked;                          /* `next` at the last peek, and 1: for CC_DEBUG */
-    uint32_t receiver;                         /* CC_DEBUG: the number of the thread that is receiving; 0: none */
 } cc_spsc_t;
 
 /* Where many senders and many receivers are; the algorithm stands in src/channel_mpmc.h. */

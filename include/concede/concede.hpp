@@ -466,19 +466,19 @@ template <class T, bool = std::is_trivially_copyable<T>::value> class channel
     }
 
     /* A descriptor to poll, and whether it was armed: cc_channel_fd() and cc_channel_arm(). */
-    int recv_fd(int &fd) noexcept
+    CC_MUST_USE_ int recv_fd(int &fd) noexcept
     {
         return cc_channel_fd(owned_.get(), CC_SELECT_RECV, &fd);
     }
-    bool arm_recv() noexcept
+    CC_MUST_USE_ bool arm_recv() noexcept
     {
         return cc_channel_arm(owned_.get(), CC_SELECT_RECV);
     }
-    int send_fd(int &fd) noexcept
+    CC_MUST_USE_ int send_fd(int &fd) noexcept
     {
         return cc_channel_fd(owned_.get(), CC_SELECT_SEND, &fd);
     }
-    bool arm_send() noexcept
+    CC_MUST_USE_ bool arm_send() noexcept
     {
         return cc_channel_arm(owned_.get(), CC_SELECT_SEND);
     }
@@ -632,20 +632,20 @@ template <class T> class channel<T, false>
         return cc_channel_capacity(full_.get());
     }
 
-    int recv_fd(int &fd) noexcept
+    CC_MUST_USE_ int recv_fd(int &fd) noexcept
     {
         return cc_channel_fd(full_.get(), CC_SELECT_RECV, &fd);
     }
-    bool arm_recv() noexcept
+    CC_MUST_USE_ bool arm_recv() noexcept
     {
         return cc_channel_arm(full_.get(), CC_SELECT_RECV);
     }
     /* Who sends waits for a free place. */
-    int send_fd(int &fd) noexcept
+    CC_MUST_USE_ int send_fd(int &fd) noexcept
     {
         return cc_channel_fd(free_.get(), CC_SELECT_RECV, &fd);
     }
-    bool arm_send() noexcept
+    CC_MUST_USE_ bool arm_send() noexcept
     {
         return cc_channel_arm(free_.get(), CC_SELECT_RECV);
     }
@@ -830,7 +830,7 @@ struct selected {
     }
 };
 
-template <class... Cases> selected select_until(order how, uint64_t deadline, Cases... cases) noexcept
+template <class... Cases> CC_MUST_USE_ selected select_until(order how, uint64_t deadline, Cases... cases) noexcept
 {
     cc_select_case_t given[] = { cases.given()... };
     selected done = { 0, 0, 0 };
@@ -842,14 +842,14 @@ template <class... Cases> selected select(order how, Cases... cases) noexcept
 {
     return select_until(how, CC_FOREVER, cases...);
 }
-template <class... Cases> selected select_try(order how, Cases... cases) noexcept
+template <class... Cases> CC_MUST_USE_ selected select_try(order how, Cases... cases) noexcept
 {
     selected done = select_until(how, 0, cases...);
     if (done.error == ETIMEDOUT) done.error = EAGAIN;
     return done;
 }
 template <class Rep, class Period, class... Cases>
-selected select_for(order how, const std::chrono::duration<Rep, Period> &duration, Cases... cases) noexcept
+CC_MUST_USE_ selected select_for(order how, const std::chrono::duration<Rep, Period> &duration, Cases... cases) noexcept
 {
     return select_until(how, cc_deadline_in(detail::nanoseconds(duration)), cases...);
 }

@@ -109,26 +109,29 @@ CC_INLINE_ int cc_select_tsan_(cc_select_case_t *cases, size_t n, uint32_t order
 
 /* Waits until one of the cases can be done, does it, and says which: its `result` is 0, or EPIPE if its channel is
  * closed. 0; EINVAL: NULL cases, message or which, an operation or order that does not exist, more than CC_SELECT_MAX
- * cases, or no channel at all. May block. Orders as the send or receive that it did. */
+ * cases, or no channel at all. A case that it need not look at, because another one was ready, is checked only with
+ * CC_DEBUG. May block. Orders as the send or receive that it did. */
 CC_INLINE_ int cc_select(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which)
 {
     return CC_SELECT_TSAN_(cases, n, order, which, CC_FOREVER);
 }
 
 /* The same, waiting until the deadline. 0; ETIMEDOUT; EINVAL. With no channel at all it waits for the deadline. */
-CC_INLINE_ int cc_select_until(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which, uint64_t deadline)
+CC_MUST_USE_ CC_INLINE_ int cc_select_until(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which,
+                                            uint64_t deadline)
 {
     return CC_SELECT_TSAN_(cases, n, order, which, deadline != 0 ? deadline : 1);
 }
 
 /* The same, waiting for at most `ns` nanoseconds. 0; ETIMEDOUT; EINVAL. */
-CC_INLINE_ int cc_select_timeout(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which, uint64_t ns)
+CC_MUST_USE_ CC_INLINE_ int cc_select_timeout(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which,
+                                              uint64_t ns)
 {
     return cc_select_until(cases, n, order, which, cc_deadline_in(ns));
 }
 
 /* The same, if one of the cases can be done now. 0; EAGAIN; EINVAL. Never blocks. */
-CC_INLINE_ int cc_select_try(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which)
+CC_MUST_USE_ CC_INLINE_ int cc_select_try(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which)
 {
     return CC_SELECT_TSAN_(cases, n, order, which, 0);
 }
@@ -136,13 +139,13 @@ CC_INLINE_ int cc_select_try(cc_select_case_t *cases, size_t n, uint32_t order, 
 /* The descriptor that tells when a try of this operation is worth it: for poll, epoll, kqueue, io_uring. It is the
  * channel's own, one for each operation, and destroy closes it; only wait until it is readable, and read nothing. 0;
  * EINVAL; ENOSYS where the system has none (Windows); EMFILE or ENFILE. Any thread. */
-CC_API int cc_channel_fd(cc_channel_t *channel, uint32_t operation, int *fd);
+CC_MUST_USE_ CC_API int cc_channel_fd(cc_channel_t *channel, uint32_t operation, int *fd);
 
 /* Arms the descriptor. true: it is not readable now and becomes readable, once, when a try of the operation is worth
  * it, which a close makes it. false: it is worth it already, and nothing is armed; so too where no descriptor was asked
  * for. One thread at a time for each operation, and with SPSC the one that sends or receives. Hardly blocks: only for a
  * thread that is just making it readable. */
-CC_API bool cc_channel_arm(cc_channel_t *channel, uint32_t operation);
+CC_MUST_USE_ CC_API bool cc_channel_arm(cc_channel_t *channel, uint32_t operation);
 
 CC_END_DECLS
 

@@ -16,28 +16,27 @@ PAGE = SOURCE / "man/concede_probes.7"
 sys.path.insert(0, str(SOURCE / "tests"))
 from checks import case, main, need, run, skip, tool  # noqa: E402
 
-# Two threads contend for a lock until one is owed it, and wait for an event, a channel, a parker.
+# A thread sleeps for a lock, five times, and for an event, a channel, a parker; the other one wakes it when it does.
 PROGRAM = r"""
 #include <concede/concede.h>
 #include <pthread.h>
-#include <time.h>
+#include <sched.h>
+#include "asleep.h"
 static cc_lock_t lock = CC_LOCK_INIT;
 static cc_event_t event = CC_EVENT_INIT;
 static cc_parker_t parker = CC_PARKER_INIT;
 static cc_channel_t *channel;
-static uint32_t flag;
-static void sleep_ms(long ms)
-{
-    struct timespec time = { 0, ms * 1000000 };
-    nanosleep(&time, NULL);
-}
+static uint32_t flag, begun, done;
+static long waiter;
 static void *body(void *unused)
 {
     uint64_t message;
-    for (int i = 0; i < 20; i++) {
+    cc_store_release(&waiter, this_thread());
+    for (uint32_t i = 0; i < 5; i++) {
+        while (cc_load_acquire(&begun) <= i) sched_yield();
         cc_lock_acquire(&lock);
-        sleep_ms(2);
         cc_lock_release(&lock);
+        cc_store_release(&done, i + 1);
     }
     CC_EVENT_AWAIT(&event, cc_load_acquire(&flag) != 0);
     (void)!cc_channel_recv(channel, &message);
@@ -52,17 +51,19 @@ int main(void)
     options.snooze_iters = CC_SNOOZE_NONE;
     if (cc_channel_create(&channel, &options) != 0) return 1;
     pthread_create(&thread, NULL, body, NULL);
-    for (int i = 0; i < 20; i++) {
+    for (uint32_t i = 0; i < 5; i++) {
         cc_lock_acquire(&lock);
-        sleep_ms(2);
+        cc_store_release(&begun, i + 1);
+        until_asleep(&waiter);
         cc_lock_release(&lock);
+        while (cc_load_acquire(&done) <= i) sched_yield();
     }
-    sleep_ms(200);
+    until_asleep(&waiter);
     cc_store_release(&flag, 1);
     cc_event_notify_all(&event);
-    sleep_ms(200);
+    until_asleep(&waiter);
     if (cc_channel_send(channel, &message) != 0) return 1;
-    sleep_ms(200);
+    until_asleep(&waiter);
     cc_parker_unpark(&parker);
     pthread_join(thread, NULL);
     cc_channel_destroy(channel);
@@ -86,8 +87,8 @@ def in_manual():
 
 def program(folder):
     binary = pathlib.Path(folder, "program")
-    run(os.environ["CC"], "-std=gnu11", "-O2", "-I", SOURCE / "include", "-x", "c", "-", "-x", "none", LIBRARY,
-        "-Wl,-rpath," + str(BINARY), "-pthread", "-o", binary, stdin=PROGRAM)
+    run(os.environ["CC"], "-std=gnu11", "-O2", "-I", SOURCE / "include", "-I", SOURCE / "tests", "-x", "c", "-", "-x",
+        "none", LIBRARY, "-Wl,-rpath," + str(BINARY), "-pthread", "-o", binary, stdin=PROGRAM)
     return binary
 
 
@@ -150,8 +151,7 @@ def debugger_stops_at_each_and_reads_its_values():
     with tempfile.TemporaryDirectory() as folder:
         script = pathlib.Path(folder, "script.py")
         script.write_text("names = %r\n%s" % (names, DEBUGGER))
-        # More than once: the debugger may miss a stop where two threads get to at the same time.
-        out = "".join(run(gdb, "-nx", "-batch", "-x", script, program(folder)) for _ in range(3))
+        out = run(gdb, "-nx", "-batch", "-x", script, program(folder))
     if "Couldn't get registers" in out or "Could not trace" in out:
         skip("gdb may not trace here")
     reached = {name: (int(first), int(count)) for name, first, count in re.findall(r"^at (\w+) (\d+) of (\d+)$", out,
@@ -167,7 +167,7 @@ def debugger_stops_at_each_and_reads_its_values():
 def tracer_records_waits_that_tune_reads():
     bpftrace = tool("bpftrace")
     probes()
-    script = re.search(r"<<'END'\n(.*?)^END$", PAGE.read_text(), flags=re.M | re.S).group(1).replace(r"\e", "\\")
+    script = re.search(r"<<'EOF'\n(.*?)^EOF$", PAGE.read_text(), flags=re.M | re.S).group(1).replace(r"\e", "\\")
     with tempfile.TemporaryDirectory() as folder:
         path, waits = pathlib.Path(folder, "waits.bt"), pathlib.Path(folder, "waits")
         text = script.replace("/usr/local/lib/libconcede.so", str(LIBRARY)) + 'BEGIN { printf("# begun\\n"); }\n'
@@ -191,8 +191,7 @@ def tracer_records_waits_that_tune_reads():
                 tracer.send_signal(signal.SIGINT)
             tracer.communicate(timeout=60)
         times = [int(line) for line in waits.read_text().split("\n") if re.match(r"\d+$", line)]
-        # 40 sections of 2 ms, for most of which the other thread waits, which it does not do for long under a load.
-        need(len(times) >= 3 and max(times) >= 1000000, times)
+        need(len([t for t in times if t >= 10000000]) >= 5, times)
         concede = BINARY / "tools/concede/concede"
         if concede.exists():
             read = json.loads(run(concede, "tune", "--file", waits, "--json"))["waits"]
@@ -200,4 +199,4 @@ def tracer_records_waits_that_tune_reads():
 
 
 if __name__ == "__main__":
-    main(jobs=2)
+    main(jobs=1)  # a tracer's probe at the same place hides a debugger's

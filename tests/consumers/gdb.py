@@ -15,28 +15,29 @@ FOLDER = tempfile.TemporaryDirectory()
 PROGRAM = r"""
 #include <concede/concede.h>
 #include <pthread.h>
-#include <time.h>
+#include "asleep.h"
 cc_lock_t lock = CC_LOCK_INIT, free_lock = CC_LOCK_INIT;
 cc_event_t event = CC_EVENT_INIT, idle_event = CC_EVENT_INIT;
 cc_parker_t parker = CC_PARKER_INIT, with_token = CC_PARKER_INIT, fresh_parker = CC_PARKER_INIT;
 cc_channel_t *spsc, *mpmc;
 uint32_t never;
+static uint64_t messages[7];
+static long who[7];
 static void *lock_it(void *unused) { cc_lock_acquire(&lock); cc_lock_release(&lock); return unused; }
 static void *await_it(void *unused) { CC_EVENT_AWAIT(&event, cc_load_acquire(&never) != 0); return unused; }
 static void *park_it(void *unused) { cc_parker_park(&parker); return unused; }
 static void *receive_it(void *message) { return cc_channel_recv(spsc, message) == 0 ? message : NULL; }
 static void *send_it(void *message) { return cc_channel_send(mpmc, message) == 0 ? message : NULL; }
 __attribute__((noinline)) void look_here(void) { __asm__ __volatile__(""); }
-static void sleep_ms(long ms)
+static void *(*const bodies[])(void *) = { lock_it, lock_it, await_it, park_it, receive_it, send_it, send_it };
+static void *body(void *index)
 {
-    struct timespec time = { 0, ms * 1000000 };
-    nanosleep(&time, NULL);
+    cc_store_release(&who[(uintptr_t)index], this_thread());
+    return bodies[(uintptr_t)index](&messages[(uintptr_t)index]);
 }
 int main(void)
 {
-    void *(*const bodies[])(void *) = { lock_it, lock_it, await_it, park_it, receive_it, send_it, send_it };
-    static uint64_t messages[7];
-    pthread_t thread;
+    pthread_t threads[7];
     cc_channel_options_t options = CC_CHANNEL_OPTIONS_INIT(1024, sizeof(uint64_t));
     options.kind = CC_CHANNEL_SPSC;
     if (cc_channel_create(&spsc, &options) != 0) return 1;
@@ -47,13 +48,13 @@ int main(void)
         if (cc_channel_send(mpmc, messages) != 0) return 1;
     cc_parker_unpark(&with_token);
     cc_lock_acquire(&lock);
-    for (int i = 0; i < 7; i++) pthread_create(&thread, NULL, bodies[i], &messages[i]);
-    sleep_ms(500);
+    for (uintptr_t i = 0; i < 7; i++) pthread_create(&threads[i], NULL, body, (void *)i);
+    for (int i = 0; i < 7; i++) until_asleep(&who[i]);
     look_here();
     cc_channel_close(mpmc);
     for (int i = 0; i < 17; i++)
         if (cc_channel_send(spsc, messages) != 0) return 1;
-    sleep_ms(500);
+    for (int i = 4; i < 7; i++) pthread_join(threads[i], NULL);
     look_here();
     return 0;
 }
@@ -74,8 +75,8 @@ def session(*commands, stripped=False):
     library = next(prefix.rglob("libconcede.so"), None) or skip("no shared library here")
     need(list(library.parent.glob("libconcede.so.*-gdb.py")), "no script beside the library")
     program = prefix / "program"
-    run(os.environ["CC"], "-std=gnu11", "-O2", "-g", "-I", prefix / "include", "-x", "c", "-", "-x", "none", library,
-        "-Wl,-rpath," + str(library.parent), "-pthread", "-o", program, stdin=PROGRAM)
+    run(os.environ["CC"], "-std=gnu11", "-O2", "-g", "-I", prefix / "include", "-I", SOURCE / "tests", "-x", "c", "-",
+        "-x", "none", library, "-Wl,-rpath," + str(library.parent), "-pthread", "-o", program, stdin=PROGRAM)
     out = run(gdb, "-nx", "-batch", "-iex", "set auto-load safe-path " + str(prefix.resolve()), "-ex",
               "set print thread-events off", "-ex", "break look_here", "-ex", "run",
               *(word for c in commands for word in ("-ex", c)), program)

@@ -58,7 +58,8 @@ static cc_segment_t segment;
 static cc_channel_t *channel;
 static size_t capacity_;
 static uint32_t tried[MODEL_THREADS + 1], accepted[MODEL_THREADS + 1], received[MODEL_THREADS + 1]; /* as bits */
-static uint32_t told, flags[2];
+static uint32_t told;
+static uint32_t before_close, last_words; /* plain memory: whoever reads it must come after whoever wrote it */
 
 static void setup_of(uint32_t kind, size_t capacity)
 {
@@ -75,8 +76,7 @@ static void setup_of(uint32_t kind, size_t capacity)
     memset(tried, 0, sizeof tried);
     memset(accepted, 0, sizeof accepted);
     memset(received, 0, sizeof received);
-    memset(flags, 0, sizeof flags);
-    told = 0;
+    told = before_close = last_words = 0;
     capacity_ = capacity;
     model_check(cc_channel_init(&place.channel, sizeof place.channel + sizeof place.slots, &options, &channel) == 0);
     place.shared.segment = &segment;
@@ -148,6 +148,7 @@ static bool send_number(uint32_t number)
     model_check(error == 0 || error == EPIPE || error == EOWNERDEAD);
     told += error == EOWNERDEAD;
     if (error == 0) note(&accepted[model_self()], message);
+    if (error == EPIPE) model_read(&before_close, sizeof before_close);
     return error == 0;
 }
 
@@ -159,6 +160,7 @@ static int receive(void)
     model_check(error == 0 || error == EPIPE || error == EOWNERDEAD);
     if (error == 0) note(&received[model_self()], message);
     if (error == EOWNERDEAD) told++;
+    if (error == EPIPE) model_read(&before_close, sizeof before_close);
     return error;
 }
 
@@ -178,10 +180,16 @@ static void send_burst(void)
     size_t sent = cc_channel_send_many(channel, messages, 2);
     for (size_t i = 0; i < sent; i++) note(&accepted[model_self()], messages[i]);
 }
+/* Whoever is told of the end comes after what was done before the close. */
+static void close_it(void)
+{
+    model_write(&before_close, sizeof before_close);
+    cc_channel_close(channel);
+}
 static void send_one_and_close(void)
 {
     send_number(0);
-    cc_channel_close(channel);
+    close_it();
 }
 
 /* Gets two messages, or what there is when one of the others has died. */
@@ -231,13 +239,51 @@ static void receive_two_for_good(void)
 static void receive_all(void)
 {
     for (int error; (error = receive()) != EPIPE;)
-        if (error == EOWNERDEAD) cc_channel_close(channel);
+        if (error == EOWNERDEAD) close_it();
 }
 
 /* What a process does that opens the segment: it looks for deaths. */
 static void look(void)
 {
     cc_shared_look_for_deaths_(&place.shared, 0);
+}
+
+/* Sends two, whoever dies. */
+static void send_two_for_good(void)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t message = message_of(model_self(), i);
+        int error;
+        note(&tried[model_self()], message);
+        while ((error = cc_channel_send(channel, &message)) == EOWNERDEAD) told++;
+        model_check(error == 0);
+        note(&accepted[model_self()], message);
+    }
+}
+
+/* There was always room, so it is sent or the channel is closed. */
+static void try_to_send(void)
+{
+    uint32_t message = message_of(model_self(), 0);
+    note(&tried[model_self()], message);
+    int error = cc_channel_try_send(channel, &message);
+    model_check(error == 0 || error == EPIPE);
+    if (error == 0) note(&accepted[model_self()], message);
+}
+
+/* One that may die in a send, and one that comes after all it did when it is told, and then sends in its place. */
+static void say_last_words(void)
+{
+    model_write(&last_words, sizeof last_words);
+    send_number(0);
+}
+static void hear_last_words(void)
+{
+    uint32_t message;
+    if (receive() != EOWNERDEAD) return;
+    model_read(&last_words, sizeof last_words);
+    while (cc_channel_try_recv(channel, &message) == 0) note(&received[model_self()], message);
+    try_to_send();
 }
 
 /* ---- what must be left ------------------------------------------------------------------------------------------ */
@@ -283,9 +329,9 @@ static void one_may_be_lost(void)
 }
 
 #define BOUND(preemptions) .bound = preemptions, .full_bound = preemptions + 1, .old_reads = 1, .full_old_reads = 2
-#define LIVE(name_, ...)                                              \
-    {                                                                 \
-        .name = name_, .membarrier = true, .timeouts = 1, __VA_ARGS__ \
+#define LIVE(name_, ...)                               \
+    {                                                  \
+        .name = name_, .membarrier = true, __VA_ARGS__ \
     }
 #define DEATH(name_, who_, count_, ...)                                                                 \
     {                                                                                                   \
@@ -306,6 +352,12 @@ static const model_client_t clients[] = {
          .finish = nothing_is_lost, BOUND(3)),
     LIVE("shared_mpmc_close_two_senders", .setup = mpmc_two_setup,
          .threads = { send_one_and_close, send_one, receive_all }, .finish = nothing_is_lost, BOUND(1)),
+    LIVE("shared_mpmc_end", .setup = mpmc_setup, .threads = { close_it, receive_all, try_to_send },
+         .finish = nothing_is_lost, BOUND(2)),
+    LIVE("shared_spsc_refused", .setup = spsc_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost,
+         .refusals = 1, BOUND(1)),
+    LIVE("shared_mpmc_refused", .setup = mpmc_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost,
+         .refusals = 1, BOUND(1)),
 
     DEATH("shared_spsc_sender_dies", FIRST, 1, .setup = spsc_setup, .threads = { send_two, receive_two },
           .finish = nothing_is_lost, BOUND(2)),
@@ -319,6 +371,10 @@ static const model_client_t clients[] = {
           .finish = one_may_be_lost, BOUND(1)),
     DEATH("shared_spsc_burier_dies", FIRST | SECOND_, 2, .setup = spsc_setup,
           .threads = { send_one, look, receive_once }, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_spsc_told", FIRST, 1, .setup = spsc_setup, .threads = { say_last_words, look, hear_last_words },
+          .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_spsc_bystander_dies", THIRD, 1, .setup = spsc_setup,
+          .threads = { send_two_for_good, receive_two_for_good, look }, .finish = nothing_is_lost, BOUND(0)),
     DEATH("shared_mpmc_sender_dies", FIRST, 1, .setup = mpmc_setup, .threads = { send_two, receive_two },
           .finish = nothing_is_lost, BOUND(2)),
     DEATH("shared_mpmc_burst_dies", FIRST, 1, .setup = mpmc_two_setup, .threads = { send_burst, receive_two },
@@ -333,6 +389,10 @@ static const model_client_t clients[] = {
           .threads = { send_one, send_one, receive_two }, .finish = nothing_is_lost, BOUND(1)),
     DEATH("shared_mpmc_burier_dies", FIRST | SECOND_, 2, .setup = mpmc_setup,
           .threads = { send_one, look, receive_once }, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_told", FIRST, 1, .setup = mpmc_setup, .threads = { say_last_words, look, hear_last_words },
+          .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_reader_dies", FIRST, 1, .setup = mpmc_setup,
+          .threads = { receive_once, look, send_two_or_inherit }, .finish = one_may_be_lost, BOUND(0)),
 };
 
 int main(int argc, char **argv)

@@ -213,14 +213,32 @@ TEST(destroyed_mutex_can_be_initialised_again)
     CHECK_EQ(pthread_mutex_unlock(&mutex), 0);
 }
 
+static void *pass_body(void *mutex)
+{
+    CHECK_EQ(pthread_mutex_lock(mutex), 0);
+    CHECK_EQ(pthread_mutex_unlock(mutex), 0);
+    return NULL;
+}
+
+/* One that was never waited for, and one that was: it may still know of that. */
 TEST(unlocking_a_free_mutex_leaves_it_usable_here)
 {
-    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    CHECK_EQ(pthread_mutex_unlock(&mutex), 0);
-    CHECK_EQ(pthread_mutex_lock(&mutex), 0);
-    CHECK_EQ(elsewhere(pthread_mutex_trylock, &mutex), EBUSY);
-    CHECK_EQ(pthread_mutex_unlock(&mutex), 0);
-    CHECK_EQ(elsewhere(pthread_mutex_trylock, &mutex), 0);
+    for (int waited_for = 0; waited_for < 2; waited_for++) {
+        pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+        CHECK_EQ(pthread_mutex_lock(&mutex), 0);
+        if (waited_for) {
+            pthread_t thread = start(pass_body, &mutex);
+            sleep_ms(20);
+            CHECK_EQ(pthread_mutex_unlock(&mutex), 0);
+            pthread_join(thread, NULL);
+        }
+        for (int i = 0; i < 3; i++) CHECK_EQ(pthread_mutex_unlock(&mutex), 0);
+        CHECK_EQ(elsewhere(pthread_mutex_trylock, &mutex), 0);
+        REQUIRE(pthread_mutex_trylock(&mutex) == 0);
+        CHECK_EQ(elsewhere(pthread_mutex_trylock, &mutex), EBUSY);
+        CHECK_EQ(pthread_mutex_unlock(&mutex), 0);
+        CHECK_EQ(elsewhere(pthread_mutex_trylock, &mutex), 0);
+    }
 }
 
 /* The last of two users frees it, right after the other gave it up. */
@@ -628,6 +646,30 @@ TEST(signal_handler_does_not_end_a_lock_or_a_wait_with_an_error)
     pthread_join(thread, NULL);
 }
 
+/* More than an event counts: each one by the real-time clock counts twice. */
+TEST(thousands_wait_for_one_condition)
+{
+    enum { CROWD = 4200 };
+    static pthread_t threads[CROWD];
+    pthread_attr_t attributes;
+    monitor m;
+    int started = 0;
+    monitor_init(&m, 1, CLOCK_REALTIME);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 128 << 10);
+    while (started < CROWD && pthread_create(&threads[started], &attributes, ticket_body, &m) == 0) started++;
+    pthread_attr_destroy(&attributes);
+    await(&m, &m.waiting, started);
+    pthread_mutex_lock(&m.mutex);
+    m.tickets = started;
+    pthread_cond_broadcast(&m.cond);
+    pthread_mutex_unlock(&m.mutex);
+    for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
+    CHECK_EQ(m.taken, started);
+    CHECK_EQ(pthread_cond_destroy(&m.cond), 0);
+    SKIP_IF(started < CROWD, "so many threads cannot be had here");
+}
+
 /* ---- cancellation ---- */
 
 typedef struct cancelled {
@@ -865,6 +907,62 @@ TEST(child_unlocks_and_uses_a_mutex_that_the_forking_thread_held)
             test_threads(4, hammer_body, &c);
         }
     }
+}
+
+/* Handlers that hold a mutex over a fork, registered before any library could register its own. */
+static pthread_mutex_t guarded = PTHREAD_MUTEX_INITIALIZER;
+static bool guards;
+
+static void guard_before(void)
+{
+    if (!guards) return;
+    pthread_mutex_lock(&guarded);
+    sleep_ms(3); /* so that others sleep, and are owed it */
+}
+
+static void guard_after(void)
+{
+    if (guards) pthread_mutex_unlock(&guarded);
+}
+
+static void register_guard(void)
+{
+    pthread_atfork(guard_before, guard_after, guard_after);
+}
+__attribute__((section(".preinit_array"), used)) static void (*const before_all_libraries)(void) = register_guard;
+
+static void guarded_body(int index, void *shared)
+{
+    counted *c = shared;
+    for (uint64_t i = 0; index == 0 && i < c->rounds; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            int bad = pthread_mutex_lock(&guarded) || pthread_mutex_unlock(&guarded);
+            pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER; /* as some make what they had over a fork */
+            guarded = fresh;
+            pid_t grandchild = fork();
+            if (grandchild == 0) _exit(pthread_mutex_trylock(&guarded));
+            int status = 1;
+            waitpid(grandchild, &status, 0);
+            _exit(bad || status != 0);
+        }
+        check_child(child);
+    }
+    if (index == 0) c->inside = 1;
+    while (!c->inside) {
+        pthread_mutex_lock(&guarded);
+        c->count = c->count + 1;
+        pthread_mutex_unlock(&guarded);
+    }
+}
+
+TEST(child_uses_a_mutex_that_the_first_of_all_handlers_held)
+{
+    counted c = { &guarded, test_effort(20), 0, 0 };
+    guards = true;
+    test_threads(4, guarded_body, &c);
+    guards = false;
 }
 
 static monitor forked;

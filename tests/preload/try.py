@@ -269,15 +269,16 @@ def library_works_by_ld_preload_alone():
 
 @case
 def fast_path_counts_nothing():
-    # Of the two calls of a plain mutex, the way that is taken when nobody watches: one write each, to the mutex, but
-    # for the word of the thread's own that tells the system of a restartable sequence.
+    # Of the two calls of a plain mutex, the way that is taken when nobody watches, straight on to a return or a jump to
+    # one. One write each, to the mutex, but for the word of the thread's own that tells the system of a restartable
+    # sequence.
     library = pathlib.Path(PROGRAM).parents[2] / "preload/libconcede-pthread.so"
     for name in "pthread_mutex_lock", "pthread_mutex_unlock":
         text = run(tool("objdump"), "-d", "--no-show-raw-insn", "--disassemble=__" + name, library)
         if "x86-64" not in text:
             skip("x86-64 only")
         writes = []
-        for line in re.findall(r"^\s+[0-9a-f]+:\t(.*)$", text.split("\tret")[0], flags=re.M):
+        for line in re.findall(r"^\s+[0-9a-f]+:\t(.*)$", re.split(r"\t(?:ret|jmp)", text)[0], flags=re.M):
             mnemonic, _, operands = re.sub(r"^lock |\s+#.*", "", line).partition(" ")
             target = re.split(r",(?![^(]*\))", operands.strip())[-1]
             if "(" in target and not re.match(r"cmp[bwlq]?$|test|lea|prefetch|nop|cs|call|j", mnemonic):

@@ -16,7 +16,7 @@ import time
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(SOURCE / "tests"), str(SOURCE / "tests/tool")]
 from checks import case, main, need, run, skip, tool  # noqa: E402
-from sample import map_results, results, undocumented  # noqa: E402
+from sample import map_results, results, simulated, undocumented  # noqa: E402
 
 PROGRAM = os.environ["CONCEDE_PROGRAM"]
 
@@ -42,6 +42,7 @@ def concede(*arguments, code=0, stdin=None, width=100, stdout=subprocess.PIPE):
 
 COMMANDS = re.findall(r"^  ([a-z]+) ", concede("--help")[0], flags=re.M)
 HAS_BENCH = "bench" in COMMANDS
+HAS_SIMULATOR = "simulate" in COMMANDS
 
 
 def option_table(command):
@@ -535,10 +536,14 @@ def words_of(node):
     return " ".join(map(text_of, node["children"]))
 
 
-def draw(folder, data):
-    source, page = pathlib.Path(folder, "results.json"), pathlib.Path(folder, "page.html")
-    source.write_text(json.dumps(data))
-    return page, concede("report", "--from", source, "-o", page)[0]
+def draw(folder, *data):
+    """The page of some results, and what the program says about them."""
+    page, sources = pathlib.Path(folder, "page.html"), []
+    for n, part in enumerate(data):
+        source = pathlib.Path(folder, "results%d.json" % n)
+        source.write_text(json.dumps(part))
+        sources += ["--from", source]
+    return page, concede("report", *sources, "-o", page)[0]
 
 
 @case
@@ -580,6 +585,24 @@ def results_that_are_none_are_said_plainly(what):
     text, message = what.split("|")
     errors = concede("report", "--from", "-", "-o", "/dev/null", stdin=text, code=1)[1]
     need(errors.count("\n") == 1 and message in errors, errors)
+
+
+@case
+def results_of_each_kind_are_drawn_once():
+    bench, simulation = results(5), simulated(5)
+    with tempfile.TemporaryDirectory() as folder:
+        page, _ = draw(folder, bench, simulation)
+        data = json.loads(text_of(find(Page(page.read_text()).root, "script", id="data")[0]))
+        need(data["bench"] == bench and data["simulation"] == simulation, data.keys())
+        page, _ = draw(folder, data, simulated(6))  # a later simulation takes the place of the saved one
+        data = json.loads(text_of(find(Page(page.read_text()).root, "script", id="data")[0]))
+        need(data["bench"] == bench and data["simulation"] == simulated(6), data.keys())
+        for n, part in enumerate((bench, simulation, data)):
+            pathlib.Path(folder, "part%d.json" % n).write_text(json.dumps(part))
+        for a, b in ((0, 0), (1, 1), (0, 2), (2, 0)):
+            sources = [x for n in (a, b) for x in ("--from", "%s/part%d.json" % (folder, n))]
+            errors = concede("report", *sources, "-o", "/dev/null", code=1)[1]
+            need("another file holds already" in errors, errors)
 
 
 @case
@@ -784,10 +807,33 @@ def command_beside_a_chart_repeats_it():
         need(repeated == wanted_here, "%s measures %s, not %s" % (command, repeated, wanted_here))
 
 
+@case(each=["1200x900", "360x700"])
+def charts_of_simulated_machines_hold_the_data_and_their_commands_repeat_it(window):
+    data = simulated(7)
+    with tempfile.TemporaryDirectory() as folder:
+        page, _ = draw(folder, data)
+        root = browser(page, folder, "--window-size=" + window.replace("x", ","))
+    figures = {find(f, "svg", role="img")[0]["attributes"]["aria-label"]: f for f in find(root, "figure")}
+    for machine in data["machines"]:
+        for workload in {r["workload"] for r in machine["runs"]}:
+            runs = [r for r in machine["runs"] if r["workload"] == workload]
+            figure = figures["%s: %s" % (runs[0]["title"], machine["name"])]
+            wanted = {(r["name"], r["cpus"], r["metrics"]["rate"]) for r in runs if r["ended"]}
+            marks = [m["attributes"] for m in walk(figure) if "data-value" in m["attributes"]]
+            drawn = {(m["data-name"], int(m["data-x"]), float(m["data-value"])) for m in marks}
+            need(drawn == wanted, "%s on %s: %s" % (workload, machine["name"], drawn ^ wanted))
+            command = words_of(find(figure, "code")[0]).split()
+            need(command[:3] == ["concede", "simulate", workload] and "--events" in command, command)
+            if HAS_SIMULATOR and machine["name"] == "desktop":
+                again = json.loads(concede(*command[1:], "--json", "-")[0])["machines"]
+                found = {(r["name"], r["cpus"]) for m in again for r in m["runs"]}
+                need(again[0]["name"] == machine["name"] and {w[:2] for w in wanted} <= found, command)
+
+
 @case
 def marks_stand_where_their_values_belong():
     with tempfile.TemporaryDirectory() as folder:
-        page, _ = draw(folder, results(11))
+        page, _ = draw(folder, results(11), simulated(11))
         root = browser(page, folder, "--window-size=1200,900")
     checked = 0
     for figure in find(root, "figure"):
@@ -820,7 +866,7 @@ def pointing_at_a_chart_shows_its_values():
         }
     }, 500));</script>"""
     with tempfile.TemporaryDirectory() as folder:
-        page, _ = draw(folder, data)
+        page, _ = draw(folder, data, simulated(13))
         page.write_text(page.read_text().replace("</body>", script + "</body>"))
         root = browser(page, folder, "--window-size=1200,900")
     charts = [f for f in find(root, "svg", role="img")]
@@ -885,7 +931,7 @@ def report_has_no_text_that_is_cut_off_or_overlaps(which):
     flags = ["--window-size=%s,900" % width, "--blink-settings=preferredColorScheme=%d" % (scheme == "light")]
     picture = pathlib.Path(os.environ["CONCEDE_BINARY_DIR"], "report-%s-%s.png" % (width, scheme))
     with tempfile.TemporaryDirectory() as folder:
-        page, _ = draw(folder, results(5))
+        page, _ = draw(folder, results(5), simulated(5))
         page.write_text(page.read_text().replace("</body>", LOOK + "</body>"))
         attributes = find(browser(page, folder, *flags), "body")[0]["attributes"]
         tall = [f.replace(",900", ",6000") for f in flags]

@@ -2,6 +2,7 @@
 #define CC_DEBUG
 #include "harness.h"
 #include <concede/select.h>
+#include <concede/shared.h>
 
 #if !defined(_WIN32)
 #include "aborts.h"
@@ -108,6 +109,22 @@ static void destroyed_in_the_child_of_a_fork(void)
     if (waitpid(child, &status, 0) != child || status != 0) abort();
 }
 
+/* The child has the channel, and not the thread that is receiving from it: it receives itself. */
+static void received_from_in_the_child_of_a_fork(void)
+{
+    int status = 1, message = 7;
+    create(CC_CHANNEL_SPSC, 8);
+    if (cc_channel_send(channel, &message) != 0 || cc_channel_recv(channel, &message) != 0) _exit(9);
+    start(receives_for_ever);
+    usleep(50000);
+    pid_t child = fork();
+    if (child == 0) {
+        if (cc_channel_send(channel, &message) != 0 || cc_channel_recv(channel, &message) != 0) _exit(9);
+        _exit(0);
+    }
+    if (waitpid(child, &status, 0) != child || status != 0) abort();
+}
+
 /* ---- What is not ------------------------------------------------------------------------------------------------ */
 
 static void *sends_on_and_on(void *unused)
@@ -146,6 +163,33 @@ static void a_second_receiver_selects(void)
     start(receives_for_ever);
     usleep(50000); /* it waits, inside its call */
     selects_for_ever(NULL);
+}
+
+#if defined(__linux__) && UINTPTR_MAX > UINT32_MAX
+static void two_receivers_of_a_shared_one(void)
+{
+    cc_shared_t *shared;
+    int fd;
+    cc_channel_options_t options = CC_CHANNEL_OPTIONS_INIT(8, sizeof(int));
+    options.kind = CC_CHANNEL_SPSC;
+    if (cc_shared_create_fd(&shared, &options, &fd) != 0) _exit(9);
+    channel = cc_shared_channel(shared);
+    start(receives_for_ever);
+    usleep(50000);
+    receives_for_ever(NULL);
+}
+#endif
+
+static void a_second_sender_selects(void)
+{
+    int message = 7;
+    size_t which;
+    create(CC_CHANNEL_SPSC, 1);
+    if (cc_channel_send(channel, &message) != 0) _exit(9);
+    start(sends);
+    usleep(50000); /* it waits for room */
+    cc_select_case_t one = CC_SELECT_CASE_SEND(channel, &message);
+    (void)!cc_select_try(&one, 1, CC_SELECT_FAIR, &which);
 }
 
 static void destroy_while_one_selects(void)
@@ -243,6 +287,8 @@ TEST(correct_use_is_not_complained_about)
     CHECK_EQ(said[0], 0);
     CHECK(!aborts(destroyed_in_the_child_of_a_fork, said, sizeof said));
     CHECK_EQ(said[0], 0);
+    CHECK(!aborts(received_from_in_the_child_of_a_fork, said, sizeof said));
+    CHECK_EQ(said[0], 0);
 }
 
 TEST(misuse_aborts_and_says_what_and_who)
@@ -254,7 +300,8 @@ TEST(misuse_aborts_and_says_what_and_who)
         { two_receivers, "has one receiver, but thread 2 receives while thread 1 does" },
         { two_senders, "has one sender, but thread " },
         { a_second_receiver_selects, "has one receiver, but thread 2 receives while thread 1 does" },
-        { destroy_while_one_selects, "while thread 0 waits to receive (0: an unknown one)" },
+        { a_second_sender_selects, "has one sender, but thread 1 sends while thread 2 does" },
+        { destroy_while_one_selects, "is destroyed by thread 2 while thread 1 waits to receive" },
         { select_on_a_destroyed_one, "is selected on by thread 1 after it was destroyed" },
         { commit_without_reserve, "is committed to by thread 1, which has reserved nothing" },
         { commit_twice, "is committed to by thread 1, which has reserved nothing" },
@@ -264,7 +311,10 @@ TEST(misuse_aborts_and_says_what_and_who)
         { consume_twice, "is consumed from by thread 1, which has not peeked at a message" },
         { consume_what_was_received, "is consumed from by thread 1, which has not peeked at a message" },
         { destroy_while_one_receives, "is destroyed by thread 2 while thread 1 waits to receive" },
-        { destroy_while_one_of_many_sends, "while thread 0 waits to send (0: an unknown one)" },
+        { destroy_while_one_of_many_sends, "is destroyed by thread 2 while thread 1 waits to send" },
+#if defined(__linux__) && UINTPTR_MAX > UINT32_MAX
+        { two_receivers_of_a_shared_one, "has one receiver, but thread 2 receives while thread 1 does" },
+#endif
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char said[200];

@@ -214,6 +214,35 @@ TEST(nonsense_is_an_error)
     tear_down();
 }
 
+/* A ready case of 8 bytes is done before the others are looked at. That finds no bad case, but does nothing bad. */
+TEST(a_bad_case_is_an_error_as_soon_as_it_is_looked_at)
+{
+    BOTH_KINDS(kind)
+    {
+        uint64_t in = 7, out = 0;
+        cc_channel_options_t options = { 1, sizeof in, kind, CC_SNOOZE_NONE };
+        cc_channel_t *full;
+        set_up(kind, 1, CC_SNOOZE_NONE, 1);
+        REQUIRE(cc_channel_create(&full, &options) == 0);
+        cc_select_case_t two[] = { CC_SELECT_CASE_RECV(full, &out), CC_SELECT_CASE_RECV(full, NULL) };
+        CHECK_EQ(cc_channel_try_send(full, &in), 0);
+        CHECK_EQ((cc_select_debug_)(two, 2, CC_SELECT_IN_ORDER, &which, 0), EINVAL);
+        CHECK_EQ(cc_select_try(&two[1], 1, CC_SELECT_IN_ORDER, &which), EINVAL);
+        CHECK(which == CHANNELS && cc_channel_len(full) == 1);
+        CHECK_EQ(cc_select_try(two, 2, CC_SELECT_IN_ORDER, &which), 0);
+        CHECK(which == 0 && out == in && cc_channel_len(full) == 0);
+        CHECK_EQ(cc_select_try(two, 2, CC_SELECT_IN_ORDER, &which), EINVAL);
+        two[1].message = &out;
+        two[1].operation = 2;
+        CHECK_EQ(cc_select_try(two, 2, CC_SELECT_IN_ORDER, &which), EINVAL);
+        CHECK_EQ(cc_channel_try_send(full, &in), 0);
+        CHECK_EQ(cc_select_try(&two[1], 1, CC_SELECT_FAIR, &which), EINVAL);
+        CHECK_EQ(cc_channel_len(full), 1);
+        cc_channel_destroy(full);
+        tear_down();
+    }
+}
+
 TEST(without_a_channel_it_waits_for_the_deadline)
 {
     set_up(CC_CHANNEL_MPMC, 1, CC_SNOOZE_ADAPTIVE, 2);
@@ -560,6 +589,25 @@ TEST(it_becomes_readable_once_for_each_arm)
         CHECK_EQ(fake.rings, 4);
         CHECK(!cc_channel_arm(ch[0], CC_SELECT_RECV));
         CHECK_EQ(fake.wakes, 0);
+        tear_down();
+    }
+}
+
+TEST(who_polls_again_and_again_needs_no_fence_of_all_threads)
+{
+    BOTH_KINDS(kind)
+    {
+        int fd;
+        set_up(kind, 1, CC_SNOOZE_NONE, 1);
+        REQUIRE(cc_channel_fd(ch[0], CC_SELECT_RECV, &fd) == 0);
+        for (int i = 0; i < 6; i++) {
+            fake_forget();
+            CHECK(cc_channel_arm(ch[0], CC_SELECT_RECV));
+            put(0, 1);
+            CHECK_EQ(fake.rings, 1);
+            CHECK_EQ(cc_channel_try_recv(ch[0], &got[0]), 0);
+        }
+        CHECK_EQ(fake.membarriers, 0);
         tear_down();
     }
 }

@@ -8,7 +8,7 @@
 //! | [`Event`] | cc_event(3) |
 //! | [`Lock`] | cc_lock(3) |
 //! | [`Channel`] | cc_channel(3) |
-//! | [`Channel::recv_first`] | cc_select(3) |
+//! | [`receive_from_one`] | cc_select(3) |
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -42,13 +42,14 @@ pub mod c {
         pub kind: u32,
         pub snooze_iters: u32,
     }
+
     #[repr(C)]
     pub struct SelectCase {
         pub channel: *mut c_void,
         pub message: *mut c_void,
-        pub operation: u32, // 0: to receive
+        pub operation: u32,
         pub result: c_int,
-        pub own: [*mut c_void; 3],
+        pub of_the_library: [*mut c_void; 3],
     }
 
     extern "C" {
@@ -84,6 +85,7 @@ pub mod c {
         pub fn cc_lock_try_acquire(lock: *mut u32) -> bool;
         pub fn cc_lock_acquire_timeout(lock: *mut u32, ns: u64) -> bool;
         pub fn cc_lock_release(lock: *mut u32);
+        pub fn cc_lock_wait_until(lock: *mut u32, event: *mut c_void, deadline: u64) -> bool;
 
         pub fn cc_channel_create(channel: *mut *mut c_void, options: *const ChannelOptions) -> c_int;
         pub fn cc_channel_destroy(channel: *mut c_void);
@@ -93,10 +95,12 @@ pub mod c {
         pub fn cc_channel_recv(channel: *mut c_void, message: *mut c_void) -> c_int;
         pub fn cc_channel_try_recv(channel: *mut c_void, message: *mut c_void) -> c_int;
         pub fn cc_channel_recv_timeout(channel: *mut c_void, message: *mut c_void, ns: u64) -> c_int;
-        pub fn cc_select(cases: *mut SelectCase, n: usize, order: u32, which: *mut usize) -> c_int;
         pub fn cc_channel_close(channel: *mut c_void);
         pub fn cc_channel_len(channel: *const c_void) -> usize;
         pub fn cc_channel_capacity(channel: *const c_void) -> usize;
+
+        pub fn cc_select_until(cases: *mut SelectCase, n: usize, order: u32, which: *mut usize, deadline: u64)
+            -> c_int;
     }
 }
 
@@ -255,6 +259,26 @@ impl<T> Lock<T> {
     }
 }
 
+impl<T> Guard<'_, T> {
+    /// Waits until the condition holds. The lock is held at every look at it and afterwards. Whoever changes the value
+    /// notifies the event, under the lock or after it.
+    pub fn wait_for(&mut self, event: &Event, condition: impl FnMut(&mut T) -> bool) {
+        self.wait_until(event, condition, u64::MAX);
+    }
+    /// The same for at most so long; whether it holds.
+    pub fn wait_timeout(&mut self, event: &Event, condition: impl FnMut(&mut T) -> bool, duration: Duration) -> bool {
+        self.wait_until(event, condition, unsafe { c::cc_deadline_in(nanoseconds(duration)) })
+    }
+    fn wait_until(&mut self, event: &Event, mut condition: impl FnMut(&mut T) -> bool, deadline: u64) -> bool {
+        while !condition(self) {
+            if !unsafe { c::cc_lock_wait_until(self.lock.word.get(), event.raw(), deadline) } {
+                return condition(self);
+            }
+        }
+        true
+    }
+}
+
 impl<T> Deref for Guard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
@@ -353,24 +377,6 @@ impl<T> Channel<T> {
     pub fn recv_timeout(&self, duration: Duration) -> Result<T, Refused> {
         Self::receiving(|at| unsafe { c::cc_channel_recv_timeout(self.raw, at, nanoseconds(duration)) })
     }
-    /// Receives from whichever of them has a message or is closed; if several do, from a random one. Which, and what.
-    pub fn recv_first(channels: &[&Self]) -> (usize, Result<T, Refused>) {
-        let mut which = 0;
-        let received = Self::receiving(|at| {
-            let case = |channel: &&Self| c::SelectCase {
-                channel: channel.raw,
-                message: at,
-                operation: 0,
-                result: 0,
-                own: [std::ptr::null_mut(); 3],
-            };
-            let mut cases: Vec<_> = channels.iter().map(case).collect();
-            let done = unsafe { c::cc_select(cases.as_mut_ptr(), cases.len(), 0, &mut which) };
-            assert_eq!(done, 0, "there must be channels, at most a million");
-            cases[which].result
-        });
-        (which, received)
-    }
     pub fn close(&self) {
         unsafe { c::cc_channel_close(self.raw) }
     }
@@ -392,4 +398,43 @@ impl<T> Drop for Channel<T> {
         }
         unsafe { c::cc_channel_destroy(self.raw) }
     }
+}
+
+/// Which of several channels that are ready a select takes.
+#[derive(Clone, Copy)]
+pub enum Order {
+    /// Any of them, so that none starves.
+    Fair = 0,
+    /// The first one.
+    InOrder = 1,
+}
+
+/// Receives from the first of several channels that has something, or is closed: which one, and what. None: the time is
+/// up; without a duration it waits as long as it takes. At least one channel.
+pub fn receive_from_one<T>(
+    channels: &[&Channel<T>],
+    order: Order,
+    duration: Option<Duration>,
+) -> Option<(usize, Result<T, Refused>)> {
+    let mut message = MaybeUninit::<Padded<T>>::uninit();
+    let mut cases: Vec<c::SelectCase> = channels
+        .iter()
+        .map(|channel| c::SelectCase {
+            channel: channel.raw,
+            message: message.as_mut_ptr().cast(),
+            operation: 0,
+            result: 0,
+            of_the_library: [std::ptr::null_mut(); 3],
+        })
+        .collect();
+    let deadline = duration.map_or(u64::MAX, |some| unsafe { c::cc_deadline_in(nanoseconds(some)) });
+    let mut which = 0;
+    if unsafe { c::cc_select_until(cases.as_mut_ptr(), cases.len(), order as u32, &mut which, deadline) } != 0 {
+        return None;
+    }
+    let received = match cases[which].result {
+        0 => Ok(unsafe { std::ptr::addr_of!((*message.as_ptr()).0).read() }),
+        result => Err(Channel::<T>::refused(result)),
+    };
+    Some((which, received))
 }

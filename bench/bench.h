@@ -11,8 +11,8 @@
  *                    pinned, the cost of a cache line between two CPUs probed around each round. engine.h lists its
  *                    files; results.h is what it gives.
  *
- * A family is cas, lock, condition, park, channel or select; a workload is one question about it (`workloads` in
- * workloads.c), and a run is a workload with its parameters fixed (threads, time outside the lock, interval between
+ * A family is cas, lock, condition, park, channel, select or shared. A workload is one question about it (`workloads`
+ * in workloads.c), and a run is a workload with its parameters fixed (threads, time outside the lock, interval between
  * messages ...). */
 #ifndef CONCEDE_BENCH_H
 #define CONCEDE_BENCH_H
@@ -113,7 +113,7 @@ double bench_histogram_quantile(const bench_histogram *h, double q);
 
 /* ---- what a loop sees -------------------------------------------------------------------------------------------- */
 
-enum { BENCH_CAS, BENCH_LOCK, BENCH_CONDITION, BENCH_PARK, BENCH_CHANNEL, BENCH_SELECT, BENCH_FAMILIES };
+enum { BENCH_CAS, BENCH_LOCK, BENCH_CONDITION, BENCH_PARK, BENCH_CHANNEL, BENCH_SELECT, BENCH_SHARED, BENCH_FAMILIES };
 extern const char *const bench_families[BENCH_FAMILIES]; /* their names */
 
 /* A run's parameters; 0 where the workload has no such thing. */
@@ -214,6 +214,8 @@ enum { /* loops of each family */
        BENCH_SELECT_READY = 0,
        BENCH_SELECT_ASLEEP = 1,
        BENCH_SELECT_STREAM = 2,
+       BENCH_SHARED_PINGPONG = 0,
+       BENCH_SHARED_STREAM = 1,
        BENCH_LOOPS = 5
 };
 

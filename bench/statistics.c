@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const bench_families[BENCH_FAMILIES] = { "cas", "lock", "condition", "park", "channel", "select" };
+const char *const bench_families[BENCH_FAMILIES] = {
+    "cas", "lock", "condition", "park", "channel", "select", "shared"
+};
 
 const bench_metric bench_metrics[BENCH_METRICS] = {
     [BENCH_RATE] = { "rate", "M/s", "M/s", true },

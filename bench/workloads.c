@@ -320,6 +320,22 @@ static const workload workloads[] = {
       .by[BENCH_BY_CHANNELS] = VALUES(2, 8, 64),
       .open = BIT(BENCH_BY_CHANNELS),
       .quick[BENCH_BY_CHANNELS] = VALUES(8) },
+
+    { .name = "shared.pingpong",
+      .title = "a message to another process on the other CPU and its answer, one way",
+      .family = BENCH_SHARED,
+      .loop = BENCH_SHARED_PINGPONG,
+      .primary = BENCH_P50,
+      .how = HALVE,
+      .metrics = BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_P999),
+      .by[BENCH_BY_THREADS] = VALUES(2) },
+    { .name = "shared.stream",
+      .title = "one process sends, another receives, as fast as it goes",
+      .family = BENCH_SHARED,
+      .loop = BENCH_SHARED_STREAM,
+      .primary = BENCH_RATE,
+      .metrics = BIT(BENCH_RATE),
+      .by[BENCH_BY_THREADS] = VALUES(2) },
 };
 
 bool bench_named(const char *names, const char *text, bool in_full)
@@ -397,7 +413,8 @@ static bench_setting setting_of(const workload *w, const uint32_t *value, const 
     if (shape) {
         s.threads = BENCH_SHAPE_SENDERS(shape) + BENCH_SHAPE_RECEIVERS(shape);
         s.senders = BENCH_SHAPE_SENDERS(shape);
-    } else if (w->family == BENCH_CHANNEL || w->how & RECEIVER_ONLY || (s.channels && s.threads == 2)) {
+    } else if (w->family == BENCH_CHANNEL || w->family == BENCH_SHARED || w->how & RECEIVER_ONLY ||
+               (s.channels && s.threads == 2)) {
         s.senders = w->how & PAIRS ? s.threads / 2 : 1;
     }
     if ((w->how & OUTSIDE_AS_HELD) && s.outside_ns == 0) s.outside_ns = s.held_ns;

@@ -212,7 +212,9 @@ bool cc_channel_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 
 static bool is_in_stream_(cc_channel_t *channel, cc_direction_t direction)
 {
-    size_t run = cc_channel_is_spsc_(channel) ? cc_spsc_run_(channel, direction) : cc_mpmc_run_(channel, direction);
+    size_t run = cc_channel_is_shared_(channel) ? cc_shared_run_(channel, direction)
+                 : cc_channel_is_spsc_(channel) ? cc_spsc_run_(channel, direction)
+                                                : cc_mpmc_run_(channel, direction);
     bool may_gather = channel->snooze_iters == CC_SNOOZE_ADAPTIVE && channel->mask + 1 >= GATHER_CAPACITY;
     return may_gather && run >= RUN && cc_costs_may_spin_();
 }
@@ -331,6 +333,7 @@ static CC_NOINLINE_ int send_one_(cc_channel_t *channel, const void *message, si
     size_t done;
     if (!fits_(channel, size)) return EINVAL;
     if (!cc_channel_is_spsc_(channel) && cc_mpmc_send_one_(channel, message, channel->layout)) return 0;
+    if (cc_channel_is_shared_(channel) && cc_shared_send_one_(channel, (const unsigned char *)message)) return 0;
     int result = try_send_(channel, message, 1, &done);
     if (result != EAGAIN || !waits) return result;
     return wait_(channel, CC_SENDING_, (void *)(uintptr_t)message, 1, &done, deadline);
@@ -341,6 +344,7 @@ static CC_NOINLINE_ int recv_one_(cc_channel_t *channel, void *message, size_t s
     size_t done;
     if (!fits_(channel, size)) return EINVAL;
     if (!cc_channel_is_spsc_(channel) && cc_mpmc_recv_one_(channel, message, channel->layout)) return 0;
+    if (cc_channel_is_shared_(channel) && cc_shared_recv_one_(channel, (unsigned char *)message)) return 0;
     int result = try_recv_(channel, message, 1, &done);
     if (result != EAGAIN || !waits) return result;
     return wait_(channel, CC_RECEIVING_, message, 1, &done, deadline);

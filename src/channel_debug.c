@@ -3,10 +3,8 @@
  * It aborts only where it is sure. A second sender, or receiver, is one that comes while another is inside a call:
  * whoever sends in turns leaves before the next one enters, and what orders the two shows the next one that it has
  * left. */
-#include "channel.h"
-#include <concede/select.h>
-
 #include "debug.h"
+#include "door.h"
 #include "os.h"
 
 static void die_(const cc_channel_t *channel, const char *text, uint32_t one, uint32_t other)
@@ -158,10 +156,12 @@ static uint32_t side_of_(const cc_select_case_t *one)
     return one->operation == CC_SELECT_SEND ? CC_DEBUG_SENDER_ : CC_DEBUG_RECEIVER_;
 }
 
-/* A select is inside all its channels at once. What is not a valid array is left to the select itself. */
+/* A select is inside all its channels at once. All cases are checked, also those that the select need not look at; what
+ * is no array is left to the select itself. */
 int cc_select_debug_(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which, uint64_t deadline)
 {
     size_t inside = cases && n <= CC_SELECT_MAX ? n : 0;
+    if (!cc_select_are_valid_(cases, inside)) return EINVAL;
     for (size_t i = 0; i < inside; i++) {
         if (!cases[i].channel) continue;
         if (cases[i].channel->shape == 0)

@@ -241,7 +241,10 @@ bool cc_channel_arm(cc_channel_t *channel, uint32_t operation)
     if (door->descriptors[0] == 0) return false; /* whoever arms it has it from a call that came before */
 
     uint32_t seen = wait_until_rung_(door);
-    if ((seen & STATE) == RUNG) cc_os_bell_empty_(door->descriptors[0] - 1);
+    if ((seen & STATE) == RUNG) {
+        cc_os_bell_empty_(door->descriptors[0] - 1);
+        cc_event_slept_(event); /* somebody waited until it rang: who does so again and again needs no heavy fence */
+    }
     if ((seen & STATE) != ARMED) {
         seen = (seen & ~(uint32_t)STATE) + NUMBER + ARMED;
         cc_store_release(&door->armed, seen); /* [door.armed] pairs with the swap in make_readable_() */

@@ -18,6 +18,9 @@ bool cc_door_join_(cc_select_case_t *one, cc_selector_t *selector);
 /* Ends that. When it returns no other thread touches the case or, for its sake, the selector. */
 void cc_door_leave_(cc_select_case_t *one);
 
+/* Whether a select can be asked for these cases. */
+bool cc_select_are_valid_(const cc_select_case_t *cases, size_t n);
+
 CC_TEMPLATE_ cc_direction_t cc_select_direction_(const cc_select_case_t *one)
 {
     return one->operation == CC_SELECT_SEND ? CC_SENDING_ : CC_RECEIVING_;

@@ -18,7 +18,7 @@ bool cc_event_join_(cc_event_t *event);
 bool cc_event_watch_(cc_event_t *event);
 void cc_event_unwatch_(cc_event_t *event);
 
-/* Notes that a thread slept which had listened here. */
+/* Notes that a thread slept which had listened here, or watched. */
 void cc_event_slept_(cc_event_t *event);
 
 /* A thread that waits for several events sleeps on one of its own. It snoozes as long as any of the others would have

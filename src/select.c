@@ -12,8 +12,7 @@
 #include "os.h"
 #include "snooze.h"
 
-/* Whether a select can be asked for these cases. */
-CC_TEMPLATE_ bool are_valid_(const cc_select_case_t *cases, size_t n)
+bool cc_select_are_valid_(const cc_select_case_t *cases, size_t n)
 {
     uint32_t operations = 0;
     for (const cc_select_case_t *one = cases; one != cases + n; one++) {
@@ -49,14 +48,16 @@ static int try_(const cc_select_case_t *one)
 }
 
 /* Most messages are a pointer or a number. For 8 bytes all of the layout is a constant, and a message that is there is
- * received without a call; false: ask try_(). It wakes a sender last, so that nothing need be kept for after that. */
+ * received without a call; false: look at all cases. It wakes a sender last, so that nothing need be kept for after
+ * that. */
 CC_TEMPLATE_ bool receive_8_(cc_select_case_t *cases, size_t at, size_t *which)
 {
     const cc_slot_layout_t layout = cc_slot_layout_(8);
     cc_select_case_t *one = &cases[at];
     cc_channel_t *channel = one->channel;
-    if (!channel || one->operation != CC_SELECT_RECV) return false;
+    if (!channel || !one->message || one->operation != CC_SELECT_RECV) return false;
     if (channel->shape == cc_channel_shape_(CC_CHANNEL_SPSC, 8)) {
+        if (cc_channel_is_shared_(channel)) return false;
         if (CC_UNLIKELY_(!cc_spsc_take_(channel, one->message, layout))) return false;
         one->result = 0;
         *which = at;
@@ -187,6 +188,7 @@ static int wait_for_one_(cc_select_case_t *cases, size_t n, size_t start, size_t
 static CC_NOINLINE_ int do_one_or_wait_(cc_select_case_t *cases, size_t n, size_t start, size_t *which,
                                         uint64_t deadline)
 {
+    if (CC_UNLIKELY_(!cc_select_are_valid_(cases, n))) return EINVAL;
     if (CC_LIKELY_(do_one_(cases, n, start, false, which))) return 0;
     if (deadline == 0) return EAGAIN;
     return wait_for_one_(cases, n, start, which, deadline);
@@ -196,7 +198,7 @@ int cc_select_any_(cc_select_case_t *cases, size_t n, uint32_t order, size_t *wh
 {
     if (CC_UNLIKELY_(!which || order > CC_SELECT_IN_ORDER)) return EINVAL;
     if (CC_UNLIKELY_(n == 0)) return do_one_or_wait_(cases, 0, 0, which, deadline);
-    if (CC_UNLIKELY_(!cases || n > CC_SELECT_MAX || !are_valid_(cases, n))) return EINVAL;
+    if (CC_UNLIKELY_(!cases || n > CC_SELECT_MAX)) return EINVAL;
     size_t start = start_(n, order);
     if (CC_LIKELY_(receive_8_(cases, start, which))) return 0;
     return do_one_or_wait_(cases, n, start, which, deadline);

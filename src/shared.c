@@ -22,7 +22,7 @@ enum { NS_PER_MS = 1000000 };
 
 static void wake_all_(cc_event_t *event)
 {
-    (void)cc_fetch_add_release(&event->epoch, 1); /* [shared.epoch] pairs with the load in listen_shared_() */
+    (void)cc_fetch_add_release(&event->epoch, 1); /* [shared.epoch] of all: pairs with the load in listen_shared_() */
     (void)cc_os_wake_shared_(&event->epoch, CC_OS_ALL);
 }
 
@@ -46,10 +46,10 @@ void cc_shared_look_for_deaths_(cc_shared_t *shared, uint32_t now)
     cc_store_relaxed(&shared->looked_at, now); /* relaxed: if two threads look, they look twice */
     for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
         uint32_t *participant = &shared->segment->participants[i];
-        if (!(cc_load_acquire(participant) & 1) || i == CC_SHARED_SELF_(shared))
-            continue; /* [shared.buried] with the store */
+        /* relaxed: whether it is worth asking the system */
+        if (!(cc_load_relaxed(participant) & 1) || i == CC_SHARED_SELF_(shared)) continue;
         if (cc_os_segment_is_locked_(shared->own, i) || !cc_os_segment_lock_(shared->own, i)) continue;
-        uint32_t word = cc_load_acquire(participant); /* [shared.buried] again, now that nobody can move it */
+        uint32_t word = cc_load_relaxed(participant); /* relaxed: only who has the lock moves it, and the lock orders */
         if (word & 1) bury_locked_(shared, i, word);
         cc_os_segment_unlock_(shared->own, i);
         buried = true;
@@ -108,7 +108,7 @@ void cc_shared_notify_(cc_event_t *event)
     uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: [shared.announce], by the fence of the caller */
     if (!(seen & ASLEEP_BIT)) return;
     cc_store_relaxed(&event->woken_at, (uint32_t)cc_os_now_()); /* relaxed: a statistic */
-    (void)cc_fetch_add_acq_rel(&event->epoch, 1); /* [shared.epoch] pairs with the load in listen_shared_() */
+    (void)cc_fetch_add_release(&event->epoch, 1); /* [shared.epoch] of one: pairs with the load in listen_shared_() */
     uint32_t woken = cc_os_wake_shared_(&event->epoch, 1);
     cc_count_wake_(CC_COUNT_CHANNEL_);
     /* relaxed: whoever comes next changes the word, and then this fails */
@@ -309,7 +309,12 @@ bool cc_shared_is_drained_(cc_channel_t *channel)
 
 bool cc_shared_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
-    return is_spsc_(channel) ? cc_spsc_has_(channel, direction, n) : cc_shared_mpmc_has_(channel, direction);
+    return is_spsc_(channel) ? cc_spsc_has_(channel, direction, n) : cc_shared_mpmc_has_(channel, direction, n);
+}
+
+size_t cc_shared_run_(cc_channel_t *channel, cc_direction_t direction)
+{
+    return is_spsc_(channel) ? cc_spsc_run_(channel, direction) : cc_shared_mpmc_run_(channel, direction);
 }
 
 bool cc_shared_is_closed_(const cc_channel_t *channel)
@@ -324,7 +329,7 @@ void cc_shared_close_channel_(cc_channel_t *channel)
     /* It may be MEND, and move between the two once in a while. */
     for (int tries = 0; tries < 64; tries++) {
         /* [channel.closed] pairs with the loads of `closed` */
-        if (cc_cas_acq_rel(&channel->closed, &seen, CC_CHANNEL_CLOSED_)) break;
+        if (cc_cas_release(&channel->closed, &seen, CC_CHANNEL_CLOSED_)) break;
         if (seen != CC_CHANNEL_OPEN_ && seen != CC_CHANNEL_MEND_) break;
     }
     /* [shared.announce] both: the close before, the event after */
@@ -431,7 +436,7 @@ static int join_(cc_shared_t *shared)
     for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
         uint32_t *participant = &shared->segment->participants[i];
         if (!cc_os_segment_lock_(shared->own, i)) continue;
-        uint32_t word = cc_load_acquire(participant); /* [shared.buried] pairs with the store of whoever buried it */
+        uint32_t word = cc_load_relaxed(participant); /* relaxed: only who has the lock moves it, and the lock orders */
         if (word & 1) bury_locked_(shared, i, word++);
         cc_store_release(participant, word + 1); /* [shared.buried] pairs with the loads of a participant's word */
         shared->self = i;

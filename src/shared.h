@@ -52,6 +52,7 @@ struct cc_shared {
     uint32_t looked_at;                  /* when this process last looked for deaths; in ms */
     uint32_t waits;                      /* of this process: a guess */
     uint32_t snooze[2];                  /* what senders and receivers of this process have learned, as in cc_event_t */
+    cc_index_ at_wait[2];                /* MPMC: where senders and receivers were when this process last had to wait */
     uint32_t reported[CC_PARTICIPANTS_]; /* deaths of each participant that this process was told of */
 };
 
@@ -111,7 +112,13 @@ void cc_shared_fence_heavy_(void);
 size_t cc_shared_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n);
 size_t cc_shared_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n);
 bool cc_shared_is_drained_(cc_channel_t *channel);
+
+/* One message at once, without all that a longer way makes sure of. False: go that way. SPSC: that is what the inline
+ * path has tried. */
+bool cc_shared_send_one_(cc_channel_t *channel, const unsigned char *message);
+bool cc_shared_recv_one_(cc_channel_t *channel, unsigned char *message);
 bool cc_shared_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
+size_t cc_shared_run_(cc_channel_t *channel, cc_direction_t direction);
 bool cc_shared_is_closed_(const cc_channel_t *channel);
 void cc_shared_close_channel_(cc_channel_t *channel);
 
@@ -133,7 +140,8 @@ void cc_shared_mpmc_init_(cc_channel_t *channel);
 size_t cc_shared_mpmc_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n);
 size_t cc_shared_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n);
 bool cc_shared_mpmc_is_drained_(cc_channel_t *channel);
-bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction);
+bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
+size_t cc_shared_mpmc_run_(cc_channel_t *channel, cc_direction_t direction);
 size_t cc_shared_mpmc_len_(const cc_channel_t *channel);
 
 /* A participant has died: what it was half-way through is dropped, and its slots are usable again. */

@@ -45,19 +45,26 @@ CC_TEMPLATE_ ptrdiff_t ahead_(cc_index_ stamp, cc_index_ number)
            ((ptrdiff_t)1 << NUMBER_SHIFT);
 }
 
-CC_TEMPLATE_ unsigned char *slot_(const cc_channel_t *channel, cc_index_ number)
+/* Where a layout is given it is the channel's, as a constant for messages of 8 bytes. */
+CC_TEMPLATE_ unsigned char *slot_(const cc_channel_t *channel, cc_index_ number, cc_slot_layout_t layout)
 {
-    return cc_channel_slot_(channel, (cc_index_)(number << 1), channel->layout);
+    return cc_channel_slot_(channel, (cc_index_)(number << 1), layout);
 }
 
-CC_TEMPLATE_ cc_index_ *stamp_of_(const cc_channel_t *channel, cc_index_ number)
+CC_TEMPLATE_ cc_index_ *stamp_of_(const cc_channel_t *channel, cc_index_ number, cc_slot_layout_t layout)
 {
-    return cc_slot_stamp_(slot_(channel, number), channel->layout);
+    return cc_slot_stamp_(slot_(channel, number, layout), layout);
+}
+
+CC_TEMPLATE_ cc_index_ *hint_of_(const cc_channel_t *channel, cc_direction_t direction)
+{
+    return (cc_index_ *)(uintptr_t)(direction == CC_SENDING_ ? &channel->spsc.tail : &channel->spsc.head);
 }
 
 void cc_shared_mpmc_init_(cc_channel_t *channel)
 {
-    for (cc_index_ number = 0; number <= channel->mask; number++) *stamp_of_(channel, number) = stamp_(number, FREE, 0);
+    for (cc_index_ number = 0; number <= channel->mask; number++)
+        *stamp_of_(channel, number, channel->layout) = stamp_(number, FREE, 0);
 }
 
 /* Finds the first number that is not taken in this direction, from where the hint says, and tells its stamp. No more
@@ -66,14 +73,16 @@ void cc_shared_mpmc_init_(cc_channel_t *channel)
  *
  * A stamp that is one or more laps ahead of the number says that the number was taken, with all before it and a lap
  * less one after it. */
-static cc_index_ first_(const cc_channel_t *channel, cc_direction_t direction, cc_index_ *seen)
+CC_TEMPLATE_ cc_index_ first_(const cc_channel_t *channel, cc_direction_t direction, cc_index_ *seen,
+                              cc_slot_layout_t layout)
 {
-    const cc_index_ *hint = direction == CC_SENDING_ ? &channel->spsc.tail : &channel->spsc.head;
-    cc_index_ number = cc_load_relaxed(hint) >> 1; /* relaxed: the stamps tell */
+    cc_index_ number = cc_load_relaxed(hint_of_(channel, direction)) >> 1; /* relaxed: the stamps tell */
     size_t capacity = channel->mask + 1;
     *seen = 0; /* gcc -O3 cannot see that the loop runs at least once */
     for (size_t left = capacity + 2; left > 0; left--) {
-        *seen = cc_load_acquire(stamp_of_(channel, number)); /* [shared.stamp] pairs with both stores of a stamp */
+        *seen =
+            cc_load_acquire(stamp_of_(channel, number, layout)); /* [shared.stamp] pairs with all that write a stamp */
+        if (CC_LIKELY_(*seen == stamp_(number, direction == CC_SENDING_ ? FREE : FULL, 0))) break;
         ptrdiff_t ahead = ahead_(*seen, number);
         unsigned state = state_(*seen);
         if (ahead > 0)
@@ -91,28 +100,47 @@ static cc_index_ first_(const cc_channel_t *channel, cc_direction_t direction, c
 /* Says that everything before a number is taken. */
 static void hint_(cc_channel_t *channel, cc_direction_t direction, cc_index_ number)
 {
-    cc_index_ *hint = direction == CC_SENDING_ ? &channel->spsc.tail : &channel->spsc.head;
-    cc_store_relaxed(hint, (cc_index_)(number << 1)); /* relaxed: the stamps tell */
+    cc_store_relaxed(hint_of_(channel, direction), (cc_index_)(number << 1)); /* relaxed: the stamps tell */
+}
+
+/* Asks for a line that will be written to soon, as in channel_spsc.h: each swap waits for its line to come. */
+CC_TEMPLATE_ void ask_ahead_(const cc_channel_t *channel, cc_index_ number, size_t lines, cc_slot_layout_t layout)
+{
+    if (cc_spsc_begins_line_((cc_index_)(number << 1), layout))
+        CC_ARCH_PREFETCH_WRITE_(cc_spsc_ahead_(slot_(channel, number, layout), lines, layout));
 }
 
 /* ---- Sending ---------------------------------------------------------------------------------------------------- */
 
 /* A send that loses the race for a number goes on to the next: the winner's is taken. After as many losses as there are
  * slots it says that the channel is full, which it was a moment ago. */
-static bool send_message_(cc_channel_t *channel, const unsigned char *message, uint32_t self)
+CC_TEMPLATE_ bool send_message_(cc_channel_t *channel, const unsigned char *message, uint32_t self,
+                                cc_slot_layout_t layout)
 {
     for (size_t left = channel->mask + 2; left > 0; left--) {
-        cc_index_ seen, number = first_(channel, CC_SENDING_, &seen);
+        cc_index_ seen, number = first_(channel, CC_SENDING_, &seen, layout);
         if (seen != stamp_(number, FREE, 0)) return false; /* full, or END */
-        cc_index_ *stamp = stamp_of_(channel, number);
-        /* [shared.stamp] pairs with the store of FREE in receive_message_() */
-        if (!cc_cas_acquire(stamp, &seen, stamp_(number, WRITING, self))) continue;
-        cc_atomic_copy_(slot_(channel, number), message, channel->layout.message_size);
-        cc_store_release(stamp, stamp_(number, FULL, 0)); /* [shared.stamp] pairs with the swap in receive_message_() */
+        cc_index_ *stamp = stamp_of_(channel, number, layout);
+        ask_ahead_(channel, number, CC_SPSC_SEND_AHEAD_, layout);
+        /* relaxed: no stamp comes twice, so this is the FREE that first_() acquired, or it fails */
+        if (!cc_cas_relaxed(stamp, &seen, stamp_(number, WRITING, self))) continue;
+        cc_atomic_copy_(slot_(channel, number, layout), message, layout.message_size);
+        cc_store_release(stamp, stamp_(number, FULL, 0)); /* [shared.stamp] pairs with a receiver's first_() */
         hint_(channel, CC_SENDING_, (cc_index_)(number + 1));
         return true;
     }
     return false;
+}
+
+bool cc_shared_send_one_(cc_channel_t *channel, const unsigned char *message)
+{
+    cc_shared_t *shared = cc_shared_of_(channel);
+    if (shared->kind == CC_CHANNEL_SPSC || channel->layout.message_size != 8) return false;
+    if (cc_load_relaxed(&channel->closed) != CC_CHANNEL_OPEN_) return false; /* relaxed: END decides */
+    if (!send_message_(channel, message, CC_SHARED_SELF_(shared), cc_slot_layout_(8))) return false;
+    /* [shared.announce] the stamp before, the event after */
+    if (CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_empty))) cc_shared_notify_(&channel->not_empty);
+    return true;
 }
 
 size_t cc_shared_mpmc_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n)
@@ -120,7 +148,8 @@ size_t cc_shared_mpmc_send_now_(cc_channel_t *channel, const unsigned char *mess
     uint32_t self = CC_SHARED_SELF_(cc_shared_of_(channel));
     size_t sent = 0;
     if (cc_load_relaxed(&channel->closed) != CC_CHANNEL_OPEN_) return 0; /* relaxed: END decides */
-    while (sent < n && send_message_(channel, messages + sent * channel->layout.message_size, self)) sent++;
+    while (sent < n && send_message_(channel, messages + sent * channel->layout.message_size, self, channel->layout))
+        sent++;
     /* [shared.announce] the stamp before, the event after */
     if (sent > 0 && CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_empty))) cc_shared_notify_(&channel->not_empty);
     return sent;
@@ -128,22 +157,24 @@ size_t cc_shared_mpmc_send_now_(cc_channel_t *channel, const unsigned char *mess
 
 /* ---- Receiving -------------------------------------------------------------------------------------------------- */
 
-static bool receive_message_(cc_channel_t *channel, unsigned char *message, uint32_t self, size_t *skipped)
+CC_TEMPLATE_ bool receive_message_(cc_channel_t *channel, unsigned char *message, uint32_t self, size_t *skipped,
+                                   cc_slot_layout_t layout)
 {
     size_t capacity = channel->mask + 1;
     for (size_t left = 2 * capacity + 1; left > 0; left--) {
-        cc_index_ seen, number = first_(channel, CC_RECEIVING_, &seen);
-        cc_index_ *stamp = stamp_of_(channel, number);
+        cc_index_ seen, number = first_(channel, CC_RECEIVING_, &seen, layout);
+        cc_index_ *stamp = stamp_of_(channel, number, layout);
         cc_index_ next_lap = stamp_((cc_index_)(number + capacity), FREE, 0);
         if (seen == stamp_(number, SKIP, 0)) {
-            /* [shared.stamp] pairs with the swap in send_message_(): the next lap comes after what the dead one did */
-            *skipped += cc_cas_acq_rel(stamp, &seen, next_lap);
+            /* relaxed: a swap passes on what the SKIP before it released, so the next lap comes after the dead one */
+            *skipped += cc_cas_relaxed(stamp, &seen, next_lap);
             hint_(channel, CC_RECEIVING_, (cc_index_)(number + 1));
         } else if (seen != stamp_(number, FULL, 0)) {
             return false; /* empty, or a sender is half-way through, or END */
-        } else if (cc_cas_acquire(stamp, &seen, stamp_(number, READING, self))) { /* [shared.stamp] with FULL */
-            cc_atomic_copy_(message, slot_(channel, number), channel->layout.message_size);
-            cc_store_release(stamp, next_lap); /* [shared.stamp] pairs with the swap in send_message_() */
+        } else if (cc_cas_relaxed(stamp, &seen, stamp_(number, READING, self))) { /* relaxed: first_() acquired FULL */
+            ask_ahead_(channel, number, CC_SPSC_RECV_AHEAD_, layout);
+            cc_atomic_copy_(message, slot_(channel, number, layout), layout.message_size);
+            cc_store_release(stamp, next_lap); /* [shared.stamp] pairs with a sender's first_() */
             hint_(channel, CC_RECEIVING_, (cc_index_)(number + 1));
             return true;
         }
@@ -151,11 +182,25 @@ static bool receive_message_(cc_channel_t *channel, unsigned char *message, uint
     return false;
 }
 
+bool cc_shared_recv_one_(cc_channel_t *channel, unsigned char *message)
+{
+    cc_shared_t *shared = cc_shared_of_(channel);
+    size_t skipped = 0;
+    if (shared->kind == CC_CHANNEL_SPSC || channel->layout.message_size != 8) return false;
+    bool got = receive_message_(channel, message, CC_SHARED_SELF_(shared), &skipped, cc_slot_layout_(8));
+    /* [shared.announce] the stamp before, the event after */
+    if ((got || skipped > 0) && CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_full)))
+        cc_shared_notify_(&channel->not_full);
+    return got;
+}
+
 size_t cc_shared_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n)
 {
     uint32_t self = CC_SHARED_SELF_(cc_shared_of_(channel));
     size_t got = 0, skipped = 0;
-    while (got < n && receive_message_(channel, messages + got * channel->layout.message_size, self, &skipped)) got++;
+    while (got < n &&
+           receive_message_(channel, messages + got * channel->layout.message_size, self, &skipped, channel->layout))
+        got++;
     /* [shared.announce] the stamp before, the event after */
     if (got + skipped > 0 && CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_full)))
         cc_shared_notify_(&channel->not_full);
@@ -166,29 +211,44 @@ size_t cc_shared_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, 
  * compare-and-swap is first, and no message comes any more, or a sender's is, and its message counts. */
 bool cc_shared_mpmc_is_drained_(cc_channel_t *channel)
 {
-    cc_index_ seen, number = first_(channel, CC_RECEIVING_, &seen);
+    cc_index_ seen, number = first_(channel, CC_RECEIVING_, &seen, channel->layout);
     if (seen == stamp_(number, END, 0)) return true;
     if (seen != stamp_(number, FREE, 0)) return false;
     /* [shared.end] pairs with the load in first_() that finds it */
-    return cc_cas_acq_rel(stamp_of_(channel, number), &seen, stamp_(number, END, 0));
+    return cc_cas_release(stamp_of_(channel, number, channel->layout), &seen, stamp_(number, END, 0));
 }
 
 /* ---- For waiting, and for those who ask ------------------------------------------------------------------------- */
 
 /* Where the channel is full or empty the stamp may be of the lap before: for a sender it is not FREE then, and for a
  * receiver it is READING. */
-bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction)
+bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
     cc_index_ seen;
-    (void)first_(channel, direction, &seen);
+    if (n > 1) { /* for a batch, where a guess will do */
+        cc_index_ last = (cc_index_)((cc_load_relaxed(hint_of_(channel, direction)) >> 1) + n - 1); /* relaxed, both */
+        return cc_load_relaxed(stamp_of_(channel, last, channel->layout)) ==
+               stamp_(last, direction == CC_SENDING_ ? FREE : FULL, 0);
+    }
+    (void)first_(channel, direction, &seen, channel->layout);
     unsigned state = state_(seen);
     return state == END || (direction == CC_SENDING_ ? state == FREE : state == FULL || state == SKIP);
+}
+
+size_t cc_shared_mpmc_run_(cc_channel_t *channel, cc_direction_t direction)
+{
+    cc_index_ *at_wait = &cc_shared_of_(channel)->at_wait[direction];
+    cc_index_ number = cc_load_relaxed(hint_of_(channel, direction)) >> 1; /* relaxed, all: a guess */
+    cc_index_ run = (cc_index_)(number - cc_load_relaxed(at_wait));
+    cc_store_relaxed(at_wait, number);
+    return (size_t)run;
 }
 
 size_t cc_shared_mpmc_len_(const cc_channel_t *channel)
 {
     cc_index_ seen;
-    cc_index_ head = first_(channel, CC_RECEIVING_, &seen), tail = first_(channel, CC_SENDING_, &seen);
+    cc_index_ head = first_(channel, CC_RECEIVING_, &seen, channel->layout);
+    cc_index_ tail = first_(channel, CC_SENDING_, &seen, channel->layout);
     ptrdiff_t length = (ptrdiff_t)(tail - head);
     if (length < 0) return 0; /* they moved on between the two looks */
     return (size_t)length <= channel->mask ? (size_t)length : channel->mask + 1;
@@ -200,8 +260,8 @@ void cc_shared_mpmc_bury_(cc_channel_t *channel, uint32_t participant)
 {
     size_t capacity = channel->mask + 1;
     for (size_t slot = 0; slot < capacity; slot++) {
-        cc_index_ *stamp = stamp_of_(channel, (cc_index_)slot);
-        cc_index_ seen = cc_load_acquire(stamp); /* [shared.stamp] as any other look at it */
+        cc_index_ *stamp = stamp_of_(channel, (cc_index_)slot, channel->layout);
+        cc_index_ seen = cc_load_relaxed(stamp); /* relaxed: the lock of the dead one orders what it did before this */
         cc_index_ number = seen >> NUMBER_SHIFT;
         if (owner_(seen) != participant) continue;
         cc_index_ put_right = stamp_(number, SKIP, 0);
@@ -209,7 +269,7 @@ void cc_shared_mpmc_bury_(cc_channel_t *channel, uint32_t participant)
             put_right = stamp_((cc_index_)(number + capacity), FREE, 0);
         else if (state_(seen) != WRITING)
             continue;
-        /* [shared.stamp] pairs with the swap of whoever uses the slot next: it comes after what the dead one did */
-        (void)cc_cas_acq_rel(stamp, &seen, put_right);
+        /* [shared.stamp] pairs with first_() of whoever uses the slot next: it comes after what the dead one did */
+        (void)cc_cas_release(stamp, &seen, put_right);
     }
 }

@@ -8,20 +8,21 @@
  * sender that is between two messages it changes nothing; so it is done after any death.
  *
  * The inline path must not go on before that. So a death moves `closed` from OPEN to MEND, which for the inline path is
- * a channel that has no room, and the sender moves it back. */
+ * a channel that has no room, and the sender moves it back. That word orders nothing: a sender that lives reads its own
+ * stamps, and one that takes over comes after a death that it was told of ([shared.buried]) or that it buried. */
 #include "shared.h"
 
 void cc_shared_spsc_bury_(cc_channel_t *channel)
 {
     uint32_t open = CC_CHANNEL_OPEN_;
-    /* [shared.mend] pairs with the load below; a channel that is closed needs no mending: nobody sends any more */
-    (void)cc_cas_acq_rel(&channel->closed, &open, CC_CHANNEL_MEND_);
+    /* relaxed: see above. A channel that is closed needs no mending: nobody sends any more */
+    (void)cc_cas_relaxed(&channel->closed, &open, CC_CHANNEL_MEND_);
 }
 
 void cc_shared_spsc_mend_sender_(cc_channel_t *channel)
 {
     uint32_t mend = CC_CHANNEL_MEND_;
-    if (cc_load_acquire(&channel->closed) != CC_CHANNEL_MEND_) return; /* [shared.mend] pairs with the swap above */
+    if (cc_load_relaxed(&channel->closed) != CC_CHANNEL_MEND_) return; /* relaxed: see above */
     cc_index_ head = cc_load_acquire(&channel->spsc.head);             /* [spsc.head] pairs with cc_spsc_publish_() */
     cc_index_ end = (cc_index_)(head + 2 * (channel->mask + 1)), tail = end;
     for (cc_index_ at = head; at != end; at = (cc_index_)(at + 2)) {
@@ -32,8 +33,8 @@ void cc_shared_spsc_mend_sender_(cc_channel_t *channel)
     }
     channel->spsc.head_seen = head;
     cc_store_relaxed(&channel->spsc.tail, tail); /* relaxed: others read it for len only */
-    /* [shared.mend] pairs with a sender's look, if this one dies */
-    (void)cc_cas_acq_rel(&channel->closed, &mend, CC_CHANNEL_OPEN_);
+    /* relaxed: see above */
+    (void)cc_cas_relaxed(&channel->closed, &mend, CC_CHANNEL_OPEN_);
 }
 
 /* DRAINED has the receiver's `next` one lap on. */

@@ -109,7 +109,8 @@ CC_INLINE_ int cc_select_tsan_(cc_select_case_t *cases, size_t n, uint32_t order
 
 /* Waits until one of the cases can be done, does it, and says which: its `result` is 0, or EPIPE if its channel is
  * closed. 0; EINVAL: NULL cases, message or which, an operation or order that does not exist, more than CC_SELECT_MAX
- * cases, or no channel at all. May block. Orders as the send or receive that it did. */
+ * cases, or no channel at all. A case that it need not look at, because another one was ready, is checked only with
+ * CC_DEBUG. May block. Orders as the send or receive that it did. */
 CC_INLINE_ int cc_select(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which)
 {
     return CC_SELECT_TSAN_(cases, n, order, which, CC_FOREVER);

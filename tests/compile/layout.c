@@ -17,6 +17,7 @@ ALIGNED(cc_parker_t, 4);
 ALIGNED(cc_lock_t, 4);
 ALIGNED(cc_event_t, 4);
 ALIGNED(cc_channel_options_t, sizeof(size_t));
+ALIGNED(cc_select_case_t, sizeof(void *));
 
 CC_STATIC_ASSERT_(sizeof(cc_backoff_t) == 20, "backoff");
 CC_STATIC_ASSERT_(offsetof(cc_backoff_t, current) == 0, "backoff");

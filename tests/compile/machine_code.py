@@ -1,6 +1,7 @@
 """What the compiler makes of the hot paths: the right hint on every architecture, and nothing on the fast path."""
 import pathlib
 import re
+import shutil
 import sys
 import tempfile
 
@@ -218,6 +219,31 @@ def sends_and_receives_know_nothing_of_selects(what):
     used = {int(offset, 16) for offset in re.findall(r"(?<![-\w])0x([0-9a-f]+)\(%r", code)}
     need(any(offset >= end for offset in used), "no slot is used: %s" % sorted(used))
     need(not any(first <= offset < end for offset in used), "%d to %d: %s" % (first, end, sorted(used)))
+
+
+# All that the headers say of channels between processes, and what is left of a line without it.
+SHARED = {"concede.h": ("#include <concede/shared.h>\n", ""),
+          "channel.h": ("#define CC_CHANNEL_SHARED_ SIZE_MAX\n", ""),
+          "channel.h enum": (", CC_CHANNEL_MEND_ }", " }"),
+          "channel.h field": ("size_t allocated_before;", "size_t a_field_that_no_header_names;")}
+
+
+@case(each=["%s %s" % (c, o) for c in ("gcc", "clang") for o in ("-O2", "-O3")])
+def a_private_channel_is_instruction_for_instruction_what_it_would_be_without_shared_ones(what):
+    compiler, level = what.split()
+    with tempfile.TemporaryDirectory() as folder:
+        without, codes = pathlib.Path(folder) / "include", []
+        shutil.copytree(INCLUDE, without)
+        for where, (text, left) in SHARED.items():
+            header = without / "concede" / where.split()[0]
+            need(header.read_text().count(text) == 1, "%s does not say %s" % (header.name, text))
+            header.write_text(header.read_text().replace(text, left))
+        for include in (INCLUDE, without):
+            out = pathlib.Path(folder) / "code.o"
+            run(tool(compiler), "-std=c11", level, "-I", include, "-x", "c", "-", "-c", "-o", out, stdin=HOT)
+            codes.append(run(tool("objdump"), "-dr", "--no-show-raw-insn", out))
+    need("send_number" in codes[0] and codes[0] == codes[1], "it is other code")
+    need("shared" not in codes[0], "it calls something of theirs")
 
 
 @case

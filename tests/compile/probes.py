@@ -167,7 +167,7 @@ def debugger_stops_at_each_and_reads_its_values():
 def tracer_records_waits_that_tune_reads():
     bpftrace = tool("bpftrace")
     probes()
-    script = re.search(r"<<'END'\n(.*?)^END$", PAGE.read_text(), flags=re.M | re.S).group(1).replace(r"\e", "\\")
+    script = re.search(r"<<'EOF'\n(.*?)^EOF$", PAGE.read_text(), flags=re.M | re.S).group(1).replace(r"\e", "\\")
     with tempfile.TemporaryDirectory() as folder:
         path, waits = pathlib.Path(folder, "waits.bt"), pathlib.Path(folder, "waits")
         text = script.replace("/usr/local/lib/libconcede.so", str(LIBRARY)) + 'BEGIN { printf("# begun\\n"); }\n'

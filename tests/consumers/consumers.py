@@ -70,9 +70,11 @@ def find_package_works_after_a_move(shared):
 def pkg_config_works_after_a_move(form):
     out = work / ("pkg-config " + form)
     env = {"PKG_CONFIG_PATH": str(pc_dir), "LD_LIBRARY_PATH": str(lib_dir)}
-    query = "--cflags --libs concede"
+    query, again = [re.search(r"\$\(pkg-config (.*?)\)", (SOURCE / f).read_text()).group(1)
+                    for f in ("man/concede.7", "README.md")]
+    need(query == again, (query, again))
     if form == "static":
-        query = "--static --cflags --libs concede | sed s/-lconcede/-l:libconcede.a/"
+        query = "--static %s | sed s/-lconcede/-l:libconcede.a/" % query
     # pkg-config escapes the spaces of a path, and only eval reads that.
     command = 'eval "cc \\"\\$1\\" $("$3" %s) -o \\"\\$2\\""' % query
     run("sh", "-c", command, "sh", HERE / "program.c", out, tool("pkg-config"), env=env)
@@ -287,6 +289,7 @@ def thread_sanitizer_sees_no_race_in_the_readme():
 def python_can_call_every_layer():
     out = run(sys.executable, SOURCE / "examples/concede.py", lib_dir / "libconcede.so")
     need("received everything: 499500" in out, out)
+    need("and from another process: 4950" in out or "no channel between processes" in out, out)
 
 
 @case(each=["shared", "static", "sources"])

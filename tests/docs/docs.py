@@ -43,6 +43,7 @@ class Page:
     def __init__(self, path):
         self.path = path
         self.names, self.functions, self.structs, self.programs, self.references = [], {}, {}, [], []
+        self.headers, self.parts = [], []  # parts: of literal text, what is neither a struct nor a whole program
         section = header = returns = literal = None
         for line in path.read_text().splitlines():
             if literal is not None:
@@ -51,10 +52,12 @@ class Page:
                     continue
                 text = "\n".join(literal) + "\n"
                 literal = None
-                if section == "SYNOPSIS":
-                    self.structs.update(structs(text))
-                elif section == "EXAMPLES" and "#include" in text:
+                if section == "EXAMPLES" and "#include" in text:
                     self.programs.append(text)
+                else:
+                    self.structs.update(structs(text))
+                    text = re.sub(r"typedef struct \w+ \{.*?\} \w+;", "", text, flags=re.S)
+                    self.parts += [(section, text)] if text.strip() else []
             elif line.startswith(".Sh "):
                 section = line[4:]
             elif line.startswith(".Bd -literal"):
@@ -63,6 +66,7 @@ class Page:
                 self.names.append(line.split()[1])
             elif section == "SYNOPSIS" and line.startswith(".In "):
                 header = line.split()[1]
+                self.headers.append(header)
             elif section == "SYNOPSIS" and line.startswith(".Ft "):
                 returns = one_space(line[4:])
             elif section == "SYNOPSIS" and line.startswith((".Fo ", ".Fa ")):  # .Fn over several lines
@@ -70,6 +74,8 @@ class Page:
             elif section == "SYNOPSIS" and line.startswith((".Fn ", ".Fc")):
                 name, *arguments = shlex.split(spread if line == ".Fc" else line[4:])
                 self.functions[name] = (header, returns, [one_space(a) for a in arguments])
+            elif line.startswith(".Dl "):
+                self.parts.append((section, line[4:] + "\n"))
             if line.startswith("."):
                 self.references += re.findall(r"\bXr (\S+) ([1-9])", line)
 
@@ -124,6 +130,15 @@ def page_fits_80_columns(which):
     text = re.sub(".\b", "", run(tool(formatter), *FORMATTERS[formatter], SOURCE / "man" / name))
     need(len(text) > 1000, text)
     none("%d columns: %s" % (len(line), line) for line in text.splitlines() if len(line) > 80)
+
+
+@case(each=["%s, %s" % (p.name, f) for p in PAGES for f in FORMATTERS])
+def heading_is_shown_as_it_is_written(which):
+    """A word such as An in it may be the name of a macro."""
+    name, formatter = which.split(", ")
+    shown = re.sub(".\b", "", run(tool(formatter), *FORMATTERS[formatter], SOURCE / "man" / name)).splitlines()
+    headings = re.findall(r"^\.S[sh] (.*)$", (SOURCE / "man" / name).read_text(), flags=re.M)
+    none("no heading '%s'" % h for h in headings if h.replace(r"\&", "") not in map(str.strip, shown))
 
 
 @case(each=[p.name for p in PAGES])
@@ -272,6 +287,96 @@ def program_compiles_without_a_warning_and_runs(name):
         run(*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-D_GNU_SOURCE", "-pthread",
             "-I", SOURCE / "include", source, *([library] if library.is_file() else []), "-o", program)
         run(program)
+
+
+# What stands around a part of a program: %s is its text, where it has two columns the left one and then the right one.
+AROUND = {
+    "cc_event.3": "bool pop(void *queue, int *x);\nvoid push(void *queue, int x);\nstatic cc_event_t event;\n"
+                  "void wait_for_it(void *queue) { int x; %s }\nvoid make_it_hold(void *queue) { int x = 1; %s }\n",
+    "cc_lock.3": "static cc_lock_t lock;\nstatic int letters;\n%s\nbool (*use)(void *) = letter_is_there;\n",
+    "concede_hpp.3": "template <typename T>\nvoid all(size_t capacity, unsigned kind, unsigned snooze_iters) { %s }\n"
+                     "template void all<int>(size_t, unsigned, unsigned);\n",
+}
+# Who tries the rest: a file, and what in it shows that it does.
+TRIED = {
+    "cc_backoff.3, snooze number": ("tests/unit/backoff.c", "CC_SNOOZE_INIT"),
+    "concede-pthread.7, LD_PRELOAD=": ("tests/preload/try.py", "LD_PRELOAD"),
+    "concede.1, concede ": ("tests/tool/tool.py", "every_command_in_readme_and_manual"),
+    "concede.7, cc ": ("tests/consumers/consumers.py", "man/concede.7"),
+    "concede_debug.7, (gdb) print lock": ("tests/consumers/gdb.py", "held, 2 asleep, 1 owed"),
+    "concede_debug.7, concede: ": ("tests/docs/docs.py", "message_of_the_debug_mode_is"),
+    "concede_probes.7, cat >waits.bt": ("tests/compile/probes.py", "tracer_records_waits_that_tune_reads"),
+    "concede_single.3, scripts/single-header.py": ("tests/consumers/consumers.py", "scripts/single-header.py"),
+}
+
+
+def declares(section, text):
+    return section == "SYNOPSIS" and text.rstrip().endswith(";")
+
+
+def parts_of_programs():
+    """The parts of programs in the pages, made whole: page -> texts."""
+    found = {}
+    for page in map(Page, PAGES):
+        name = page.path.name
+        for section, text in page.parts:
+            first, *rest = text.splitlines()
+            second = len(first) - len(first.split("   ")[-1].lstrip())  # where a second column begins, else 0
+            columns = ["\n".join(line[:second] for line in rest), "\n".join(line[second:] for line in rest)]
+            columns = columns if second else [text]
+            if name in AROUND and AROUND[name].count("%s") == len(columns) and not text.startswith("cc_"):
+                found.setdefault(name, []).append(AROUND[name] % tuple(columns))
+            elif declares(section, text):  # each by itself: they have one name
+                found.setdefault(name, []).extend("void part(void) { %s (void)%s; }\n" % (line, line.split()[1])
+                                                  for line in text.strip().splitlines())
+    return found
+
+
+@case
+def every_literal_text_in_a_page_is_tried_by_something():
+    for page in map(Page, PAGES):
+        for section, text in page.parts:
+            name = "%s, %s" % (page.path.name, text)
+            tried = [t for start, t in TRIED.items() if name.startswith(start)]
+            need(tried or declares(section, text) or page.path.name in AROUND, "nothing tries " + name)
+            for file, shown in tried:
+                need(shown in (SOURCE / file).read_text(), "%s does not try %s" % (file, name))
+
+
+@case(each=list(parts_of_programs()))
+def part_of_a_program_compiles(name):
+    headers = Page(SOURCE / "man" / name).headers
+    compiler = [os.environ.get("CC", "cc"), "-std=c11", "-x", "c"]
+    if "concede/concede.hpp" in headers:
+        compiler = [tool(os.environ.get("CXX") or "c++"), "-std=c++11", "-x", "c++"]
+    includes = "".join("#include <%s>\n" % h for h in headers)
+    for text in parts_of_programs()[name]:
+        run(*compiler, "-", "-Wall", "-Werror", "-fsyntax-only", "-I", SOURCE / "include", stdin=includes + text)
+
+
+@case
+def message_of_the_debug_mode_is_the_one_in_the_manual():
+    sentence = next(t for s, t in Page(SOURCE / "man/concede_debug.7").parts if t.startswith("concede: "))
+    text = "#define CC_DEBUG\n#include <concede/concede.h>\nstatic cc_lock_t lock;\n" \
+           "int main(void) { cc_lock_acquire(&lock); cc_lock_acquire(&lock); return 0; }\n"
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder, "program")
+        run(os.environ.get("CC", "cc"), "-std=c11", "-I", SOURCE / "include", "-x", "c", "-", "-x", "none",
+            pathlib.Path(os.environ["CONCEDE_BINARY_DIR"], "libconcede.a"), "-pthread", "-o", program, stdin=text)
+        said = run("sh", "-c", '"$0" 2>&1', program, fails=True)
+    pattern = re.sub("0x[0-9a-f]+", "0x[0-9a-f]+", re.sub(r"thread \d+", r"thread \\d+", sentence.strip()))
+    need(re.search(pattern, said), "%s: %s" % (pattern, said))
+
+
+@case
+def ways_to_take_it_are_those_that_the_consumers_take():
+    text = (SOURCE / "README.md").read_text()
+    for sample, file in (("find_package(concede 0.2 REQUIRED)", "find_package/CMakeLists.txt"),
+                         ("target_link_libraries(app PRIVATE concede::concede)", "find_package/CMakeLists.txt"),
+                         ("dependency('concede', fallback: ['concede', 'concede_dep'])", "meson/meson.build")):
+        need("`%s`" % sample in text, "not in README.md: " + sample)
+        need(sample.replace("app", "consumer") in (SOURCE / "tests/consumers" / file).read_text(),
+             "not in %s: %s" % (file, sample))
 
 
 @case

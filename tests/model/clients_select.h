@@ -44,12 +44,12 @@ static void poll_bell(void)
 
 /* ---- two channels ---- */
 
-static void select_setup_of(uint32_t kind, size_t capacity)
+static void select_setup_of_size(size_t size, uint32_t kind, size_t capacity)
 {
     cc_channel_t *first;
-    channel_setup_of(kind, capacity, CC_SNOOZE_NONE, 1);
+    channel_setup_of_size(size, kind, capacity, CC_SNOOZE_NONE, 1);
     first = channel;
-    cc_channel_options_t options = { capacity, sizeof(uint32_t), kind, CC_SNOOZE_NONE };
+    cc_channel_options_t options = { capacity, size, kind, CC_SNOOZE_NONE };
     memset(second_memory, 0, sizeof second_memory);
     model_check(cc_channel_init(second_memory, sizeof second_memory, &options, &second) == 0);
     channel = first;
@@ -64,6 +64,22 @@ static void select_setup_of(uint32_t kind, size_t capacity)
     }
     bell = 0;
     rings = 0;
+}
+
+static void select_setup_of(uint32_t kind, size_t capacity)
+{
+    select_setup_of_size(sizeof(uint32_t), kind, capacity);
+}
+
+/* Messages of 8 bytes have a path of their own. */
+static void select_mpmc_8_setup(void)
+{
+    select_setup_of_size(8, CC_CHANNEL_MPMC, 1);
+}
+
+static void select_spsc_8_setup(void)
+{
+    select_setup_of_size(8, CC_CHANNEL_SPSC, 1);
 }
 
 static void select_mpmc_setup(void)
@@ -102,9 +118,9 @@ static void note_selected(uint32_t message)
 /* Receives from one or the other; EPIPE counts as an end of that one. How many are still open. */
 static unsigned receive_by_select(cc_channel_t *one, cc_channel_t *other, uint64_t deadline)
 {
-    static uint32_t messages[MODEL_THREADS + 1][2];
-    uint32_t *mine = messages[model_self()];
-    cc_select_case_t cases[] = { CC_SELECT_CASE_RECV(one, &mine[0]), CC_SELECT_CASE_RECV(other, &mine[1]) };
+    static uint32_t messages[MODEL_THREADS + 1][2][2]; /* 4 bytes or 8 of the last two */
+    uint32_t(*mine)[2] = messages[model_self()];
+    cc_select_case_t cases[] = { CC_SELECT_CASE_RECV(one, mine[0]), CC_SELECT_CASE_RECV(other, mine[1]) };
     size_t which = 2;
     int error = cc_select_until(cases, 2, CC_SELECT_IN_ORDER, &which, deadline);
     if (error != 0) {
@@ -112,7 +128,7 @@ static unsigned receive_by_select(cc_channel_t *one, cc_channel_t *other, uint64
         return 0;
     }
     model_check(which < 2 && (cases[which].result == 0 || cases[which].result == EPIPE));
-    if (cases[which].result == 0) note_selected(mine[which]);
+    if (cases[which].result == 0) note_selected(mine[which][0]);
     return cases[which].result == 0;
 }
 
@@ -145,10 +161,10 @@ static void select_one_twice(void)
 
 static bool send_to(cc_channel_t *to, uint32_t number)
 {
-    uint32_t message = message_of(model_self(), number);
-    int error = cc_channel_send(to, &message);
+    uint32_t message[2] = { message_of(model_self(), number), 0 }; /* 4 bytes or 8 of it */
+    int error = cc_channel_send(to, message);
     model_check(error == 0 || error == EPIPE);
-    if (error == 0) note_accepted(message);
+    if (error == 0) note_accepted(message[0]);
     return error == 0;
 }
 
@@ -302,6 +318,13 @@ static void arm_trusted_setup(void)
     channel->not_empty.waiters = CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_;
 }
 
+/* The first ring makes the notifiers fence, and the next arm trusts them. */
+static void arm_fenced_setup(void)
+{
+    arm_spsc_setup();
+    sleeps_until_fenced = 1;
+}
+
 static bool arm(void)
 {
     int fd;
@@ -362,6 +385,14 @@ static const model_client_t select_clients[] = {
          .finish = select_all_received, BOUND(2)),
     BOTH("select_mpmc", .setup = select_mpmc_setup, .threads = { select_two, send_to_both },
          .finish = select_all_received, BOUND(2)),
+    BOTH("select_8_spsc", .setup = select_spsc_8_setup, .threads = { select_two, send_two },
+         .finish = select_all_received, BOUND(2)),
+    BOTH("select_8_mpmc", .setup = select_mpmc_8_setup, .threads = { select_two, send_two },
+         .finish = select_all_received, BOUND(2)),
+    BOTH("select_8_both", .setup = select_mpmc_8_setup, .threads = { select_two, send_to_both },
+         .finish = select_all_received, BOUND(2)),
+    MEMBARRIER("select_8_two_senders", .setup = select_mpmc_8_setup, .threads = { select_two, send_one, send_one },
+               .finish = select_all_received, BOUND(1)),
     MEMBARRIER("select_trusted", .setup = select_trusted_setup, .threads = { select_two, send_to_both },
                .finish = select_all_received, BOUND(2)),
     MEMBARRIER("select_trusted_spsc", .setup = select_trusted_spsc_setup, .threads = { select_one, send_to_second },
@@ -394,6 +425,8 @@ static const model_client_t select_clients[] = {
     BOTH("select_armed_and_not_polled", .setup = arm_spsc_setup, .threads = { arm_and_try, send_two },
          .finish = arm_is_left, BOUND(2)),
     MEMBARRIER("select_armed_trusted", .setup = arm_trusted_setup, .threads = { loop_until_closed, send_two_and_close },
+               .finish = select_all_received, BOUND(2)),
+    MEMBARRIER("select_armed_fenced", .setup = arm_fenced_setup, .threads = { loop_until_closed, send_two_and_close },
                .finish = select_all_received, BOUND(2)),
     FOUR("select_armed_beside_receiver", .setup = arm_mpmc_setup,
          .threads = { loop_once, receive_single, send_two_and_close }, .finish = select_is_left),

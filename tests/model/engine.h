@@ -133,7 +133,8 @@ typedef struct run {
         uintptr_t start, end;
     } freed[FREED];
     unsigned freed_count;
-    int locks[MODEL_THREADS + 1]; /* who has the lock of each dead thread; 0: nobody */
+    int locks[MODEL_THREADS + 1];       /* who has the lock of each dead thread; 0: nobody */
+    view_t unlocked[MODEL_THREADS + 1]; /* what who gave it back last had seen */
 } run_t;
 
 typedef struct memory {
@@ -216,7 +217,7 @@ word_t *word_of(const void *p, size_t size);
 void use(word_t *word, bool stores_to_it);
 void check_alive(const void *p, size_t size);
 void fence(thread_t *thread);
-void inherit(const thread_t *from); /* the running thread sees all that this one saw and wrote */
+void inherit(const view_t *from); /* the running thread sees all of this, too */
 void forget_words(void);
 uint64_t view_hash(const view_t *view);
 

@@ -387,9 +387,9 @@ void fence(thread_t *th)
     th->fenced = th->now;
 }
 
-void inherit(const thread_t *from)
+void inherit(const view_t *from)
 {
-    join(&run.threads[run.self].now, &from->now);
+    join(&run.threads[run.self].now, from);
 }
 
 void model_fence_(model_site_t *site)

@@ -44,12 +44,25 @@ static const char *kept_reason(const char *list, const model_site_t *site, const
     return reason;
 }
 
-static unsigned list_length(const char *list)
+/* Whether a line of the list is about a source of this program; another program has the others. */
+static bool is_of_this_program(const char *text)
+{
+    for (model_site_t **s = __start_model_sites; s < __stop_model_sites; s++) {
+        const char *file = strrchr((*s)->file, '/');
+        file = file ? file + 1 : (*s)->file;
+        if (!strncmp(text, file, strlen(file)) && text[strlen(file)] == ' ') return true;
+    }
+    return false;
+}
+
+/* How many lines of the list are about mutants with this beginning. */
+static unsigned list_length(const char *list, const char *only)
 {
     char text[1024];
     unsigned count = 0;
     FILE *f = fopen(list, "r");
-    while (f && fgets(text, sizeof text, f)) count += text[0] != '#';
+    while (f && fgets(text, sizeof text, f))
+        count += is_of_this_program(text) && (!only || !strncmp(text, only, strlen(only)));
     if (f) fclose(f);
     return count;
 }
@@ -155,7 +168,7 @@ int mutate(const model_client_t *clients, size_t count, const char *list, const 
     while (wait(NULL) > 0) {}
     free(cost);
     free(in_order);
-    unsigned listed = only ? 0 : list_length(list);
+    unsigned listed = list_length(list, only);
     if (kept < listed) printf("%u of the list are not in the sources any more\n", listed - kept);
     printf("%u mutants caught, %u kept for a reason, %u neither\n", caught, kept, total - caught - kept);
     return total == 0 || caught + kept != total || kept < listed;

@@ -241,10 +241,12 @@ void run_once(void)
     run.pruned = false;
     run.verdict = MODEL_PASSES;
     memset(run.locks, 0, sizeof run.locks);
+    memset(run.unlocked, 0, sizeof run.unlocked);
     search.path_used = 0;
     memset(&memory.fences, 0, sizeof memory.fences);
     for (run.thread_count = 0; run.thread_count < MODEL_THREADS && settings.client->threads[run.thread_count];
          run.thread_count++) {}
+    for (unsigned t = run.thread_count + 1; t <= MODEL_THREADS; t++) run.threads[t].dead = false; /* another client's */
     for (unsigned t = 1; t <= run.thread_count; t++) {
         memset(&run.threads[t], 0, sizeof run.threads[t]);
         run.threads[t].status = READY;

@@ -58,12 +58,14 @@ static cc_segment_t segment;
 static cc_channel_t *channel;
 static size_t capacity_;
 static uint32_t tried[MODEL_THREADS + 1], accepted[MODEL_THREADS + 1], received[MODEL_THREADS + 1]; /* as bits */
-static uint32_t told, flags[2];
+static uint32_t told;
+static uint32_t before_close, last_words; /* plain memory: whoever reads it must come after whoever wrote it */
 
-static void setup_of(uint32_t kind, size_t capacity)
+/* Messages are of 4 bytes, or of 8, which have a path of their own; both are the low bytes of a number. */
+static void setup_sized(uint32_t kind, size_t capacity, size_t size)
 {
     cc_costs_t costs = { 1000, 1, 1, 1 };
-    cc_channel_options_t options = { capacity, sizeof(uint32_t), kind, CC_SNOOZE_NONE };
+    cc_channel_options_t options = { capacity, size, kind, CC_SNOOZE_NONE };
     cc_costs_set(&costs);
     cc_fence_mode_ = CC_FENCE_UNKNOWN_;
     busy_for_ = busy_until_ = seen_at_[0] = 0;
@@ -75,13 +77,12 @@ static void setup_of(uint32_t kind, size_t capacity)
     memset(tried, 0, sizeof tried);
     memset(accepted, 0, sizeof accepted);
     memset(received, 0, sizeof received);
-    memset(flags, 0, sizeof flags);
-    told = 0;
+    told = before_close = last_words = 0;
     capacity_ = capacity;
     model_check(cc_channel_init(&place.channel, sizeof place.channel + sizeof place.slots, &options, &channel) == 0);
     place.shared.segment = &segment;
     place.shared.kind = kind;
-    channel->shape = cc_channel_shape_(CC_CHANNEL_SPSC, sizeof(uint32_t));
+    channel->shape = cc_channel_shape_(CC_CHANNEL_SPSC, size);
     channel->allocated_before = CC_CHANNEL_SHARED_;
     if (kind == CC_CHANNEL_MPMC) {
         channel->shape |= UINT64_C(1) << 62;
@@ -92,6 +93,8 @@ static void setup_of(uint32_t kind, size_t capacity)
     model_statistic(&place.shared.waits);
     model_statistic(&place.shared.snooze[0]);
     model_statistic(&place.shared.snooze[1]);
+    model_statistic(&place.shared.at_wait[0]);
+    model_statistic(&place.shared.at_wait[1]);
     model_statistic(&channel->not_full.woken_at);
     model_statistic(&channel->not_empty.woken_at);
     model_name(&channel->spsc.tail, "tail");
@@ -109,6 +112,15 @@ static void setup_of(uint32_t kind, size_t capacity)
                    (const char *const[]){ "", "participant 1", "participant 2", "participant 3" }[i]);
 }
 
+static void setup_of(uint32_t kind, size_t capacity)
+{
+    setup_sized(kind, capacity, 4);
+}
+
+static void mpmc_8_setup(void)
+{
+    setup_sized(CC_CHANNEL_MPMC, 1, 8);
+}
 static void spsc_setup(void)
 {
     setup_of(CC_CHANNEL_SPSC, 1);
@@ -128,12 +140,12 @@ static void mpmc_two_setup(void)
 
 /* ---- what the threads do ---------------------------------------------------------------------------------------- */
 
-static uint32_t message_of(int thread, uint32_t number)
+static uint64_t message_of(int thread, uint32_t number)
 {
-    return (uint32_t)thread * MESSAGES + number;
+    return (uint64_t)thread * MESSAGES + number;
 }
 
-static void note(uint32_t *set, uint32_t message)
+static void note(uint32_t *set, uint64_t message)
 {
     model_check(!(*set & UINT32_C(1) << message));
     *set |= UINT32_C(1) << message;
@@ -142,23 +154,25 @@ static void note(uint32_t *set, uint32_t message)
 /* Sends; gives up if it is told of a death, as nobody may be left to receive. Whether it was sent. */
 static bool send_number(uint32_t number)
 {
-    uint32_t message = message_of(model_self(), number);
+    uint64_t message = message_of(model_self(), number);
     note(&tried[model_self()], message);
     int error = cc_channel_send(channel, &message);
     model_check(error == 0 || error == EPIPE || error == EOWNERDEAD);
     told += error == EOWNERDEAD;
     if (error == 0) note(&accepted[model_self()], message);
+    if (error == EPIPE) model_read(&before_close, sizeof before_close);
     return error == 0;
 }
 
 /* 0, EPIPE or EOWNERDEAD. */
 static int receive(void)
 {
-    uint32_t message = 0;
+    uint64_t message = 0;
     int error = cc_channel_recv(channel, &message);
     model_check(error == 0 || error == EPIPE || error == EOWNERDEAD);
     if (error == 0) note(&received[model_self()], message);
     if (error == EOWNERDEAD) told++;
+    if (error == EPIPE) model_read(&before_close, sizeof before_close);
     return error;
 }
 
@@ -172,22 +186,28 @@ static void send_two(void)
 }
 static void send_burst(void)
 {
-    uint32_t messages[2] = { message_of(model_self(), 0), message_of(model_self(), 1) };
+    uint32_t messages[2] = { (uint32_t)message_of(model_self(), 0), (uint32_t)message_of(model_self(), 1) };
     note(&tried[model_self()], messages[0]);
     note(&tried[model_self()], messages[1]);
     size_t sent = cc_channel_send_many(channel, messages, 2);
     for (size_t i = 0; i < sent; i++) note(&accepted[model_self()], messages[i]);
 }
+/* Whoever is told of the end comes after what was done before the close. */
+static void close_it(void)
+{
+    model_write(&before_close, sizeof before_close);
+    cc_channel_close(channel);
+}
 static void send_one_and_close(void)
 {
     send_number(0);
-    cc_channel_close(channel);
+    close_it();
 }
 
 /* Gets two messages, or what there is when one of the others has died. */
 static void receive_two(void)
 {
-    uint32_t message;
+    uint64_t message = 0;
     for (int i = 0; i < 2; i++) {
         if (receive() != EOWNERDEAD) continue;
         while (cc_channel_try_recv(channel, &message) == 0) note(&received[model_self()], message);
@@ -210,7 +230,7 @@ static void receive_once(void)
 static void send_two_or_inherit(void)
 {
     for (uint32_t i = 0; i < 2; i++) {
-        uint32_t message = message_of(model_self(), i), other;
+        uint64_t message = message_of(model_self(), i), other = 0;
         note(&tried[model_self()], message);
         int error = cc_channel_send(channel, &message);
         if (error == EOWNERDEAD) {
@@ -231,7 +251,7 @@ static void receive_two_for_good(void)
 static void receive_all(void)
 {
     for (int error; (error = receive()) != EPIPE;)
-        if (error == EOWNERDEAD) cc_channel_close(channel);
+        if (error == EOWNERDEAD) close_it();
 }
 
 /* What a process does that opens the segment: it looks for deaths. */
@@ -240,13 +260,52 @@ static void look(void)
     cc_shared_look_for_deaths_(&place.shared, 0);
 }
 
+/* Sends two, whoever dies. */
+static void send_two_for_good(void)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        uint64_t message = message_of(model_self(), i);
+        int error;
+        note(&tried[model_self()], message);
+        while ((error = cc_channel_send(channel, &message)) == EOWNERDEAD) told++;
+        model_check(error == 0);
+        note(&accepted[model_self()], message);
+    }
+}
+
+/* There was always room, so it is sent or the channel is closed. */
+static void try_to_send(void)
+{
+    uint64_t message = message_of(model_self(), 0);
+    note(&tried[model_self()], message);
+    int error = cc_channel_try_send(channel, &message);
+    model_check(error == 0 || error == EPIPE);
+    if (error == 0) note(&accepted[model_self()], message);
+}
+
+/* One that may die in a send, and one that comes after all it did when it is told, and then sends in its place. */
+static void say_last_words(void)
+{
+    model_write(&last_words, sizeof last_words);
+    send_number(0);
+}
+static void hear_last_words(void)
+{
+    uint64_t message = 0;
+    if (receive() != EOWNERDEAD) return;
+    model_read(&last_words, sizeof last_words);
+    while (cc_channel_try_recv(channel, &message) == 0) note(&received[model_self()], message);
+    try_to_send();
+}
+
 /* ---- what must be left ------------------------------------------------------------------------------------------ */
 
 /* What was accepted arrived once, what was not tried did not arrive; each death was told once, if anybody was left to
  * be told; and every slot can be used, after those who open the segment next have looked for deaths. */
 static void nothing_is_lost_but(unsigned by_receivers)
 {
-    uint32_t in = 0, maybe = 0, out = 0, message;
+    uint32_t in = 0, maybe = 0, out = 0;
+    uint64_t message = 0;
     unsigned deaths = 0;
     for (int t = 1; t <= MODEL_THREADS; t++) {
         model_check(!(in & accepted[t]) && !(out & received[t]));
@@ -283,9 +342,9 @@ static void one_may_be_lost(void)
 }
 
 #define BOUND(preemptions) .bound = preemptions, .full_bound = preemptions + 1, .old_reads = 1, .full_old_reads = 2
-#define LIVE(name_, ...)                                              \
-    {                                                                 \
-        .name = name_, .membarrier = true, .timeouts = 1, __VA_ARGS__ \
+#define LIVE(name_, ...)                               \
+    {                                                  \
+        .name = name_, .membarrier = true, __VA_ARGS__ \
     }
 #define DEATH(name_, who_, count_, ...)                                                                 \
     {                                                                                                   \
@@ -298,6 +357,8 @@ static const model_client_t clients[] = {
     LIVE("shared_spsc_close", .setup = spsc_setup, .threads = { send_one_and_close, receive_all },
          .finish = nothing_is_lost, BOUND(3)),
     LIVE("shared_mpmc", .setup = mpmc_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost, BOUND(3)),
+    LIVE("shared_mpmc_8", .setup = mpmc_8_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost,
+         BOUND(2)),
     LIVE("shared_mpmc_two_senders", .setup = mpmc_setup, .threads = { send_one, send_one, receive_two },
          .finish = nothing_is_lost, BOUND(1)),
     LIVE("shared_mpmc_two_receivers", .setup = mpmc_two_setup, .threads = { send_two, receive_one, receive_one },
@@ -306,6 +367,12 @@ static const model_client_t clients[] = {
          .finish = nothing_is_lost, BOUND(3)),
     LIVE("shared_mpmc_close_two_senders", .setup = mpmc_two_setup,
          .threads = { send_one_and_close, send_one, receive_all }, .finish = nothing_is_lost, BOUND(1)),
+    LIVE("shared_mpmc_end", .setup = mpmc_setup, .threads = { close_it, receive_all, try_to_send },
+         .finish = nothing_is_lost, BOUND(2)),
+    LIVE("shared_spsc_refused", .setup = spsc_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost,
+         .refusals = 1, BOUND(1)),
+    LIVE("shared_mpmc_refused", .setup = mpmc_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost,
+         .refusals = 1, BOUND(1)),
 
     DEATH("shared_spsc_sender_dies", FIRST, 1, .setup = spsc_setup, .threads = { send_two, receive_two },
           .finish = nothing_is_lost, BOUND(2)),
@@ -319,8 +386,14 @@ static const model_client_t clients[] = {
           .finish = one_may_be_lost, BOUND(1)),
     DEATH("shared_spsc_burier_dies", FIRST | SECOND_, 2, .setup = spsc_setup,
           .threads = { send_one, look, receive_once }, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_spsc_told", FIRST, 1, .setup = spsc_setup, .threads = { say_last_words, look, hear_last_words },
+          .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_spsc_bystander_dies", THIRD, 1, .setup = spsc_setup,
+          .threads = { send_two_for_good, receive_two_for_good, look }, .finish = nothing_is_lost, BOUND(0)),
     DEATH("shared_mpmc_sender_dies", FIRST, 1, .setup = mpmc_setup, .threads = { send_two, receive_two },
           .finish = nothing_is_lost, BOUND(2)),
+    DEATH("shared_mpmc_8_sender_dies", FIRST, 1, .setup = mpmc_8_setup, .threads = { send_two, receive_two },
+          .finish = nothing_is_lost, BOUND(1)),
     DEATH("shared_mpmc_burst_dies", FIRST, 1, .setup = mpmc_two_setup, .threads = { send_burst, receive_two },
           .finish = nothing_is_lost, BOUND(2)),
     DEATH("shared_mpmc_receiver_dies", SECOND_, 1, .setup = mpmc_setup,
@@ -333,6 +406,10 @@ static const model_client_t clients[] = {
           .threads = { send_one, send_one, receive_two }, .finish = nothing_is_lost, BOUND(1)),
     DEATH("shared_mpmc_burier_dies", FIRST | SECOND_, 2, .setup = mpmc_setup,
           .threads = { send_one, look, receive_once }, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_told", FIRST, 1, .setup = mpmc_setup, .threads = { say_last_words, look, hear_last_words },
+          .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_reader_dies", FIRST, 1, .setup = mpmc_setup,
+          .threads = { receive_once, look, send_two_or_inherit }, .finish = one_may_be_lost, BOUND(0)),
 };
 
 int main(int argc, char **argv)

@@ -126,7 +126,7 @@ int cc_os_wait_shared_(const uint32_t *p, uint32_t expected, uint64_t deadline)
 }
 
 /* The locks of a segment. Each thread is a process, has the lock of its number as long as it lives, and may have others
- * beside it. Who gets the lock of a dead one sees all that it did. */
+ * beside it. Who gets the lock of a dead one sees all that it did, and all that those did who had that lock before. */
 static int locked_by(uint32_t number)
 {
     if (!run.threads[number].dead) return (int)number;
@@ -152,9 +152,11 @@ bool cc_os_segment_lock_(int own, uint32_t number)
     reschedule();
     bool taken = locked_by(number) == 0;
     if (taken) {
-        inherit(&run.threads[number]);
-        if (run.locks[number] != 0) inherit(&run.threads[run.locks[number]]); /* who died, too */
+        inherit(&run.threads[number].now);
+        if (run.locks[number] != 0) inherit(&run.threads[run.locks[number]].now); /* who died, too */
+        inherit(&run.unlocked[number]);
         run.locks[number] = run.self;
+        history(view_hash(&run.unlocked[number]));
     }
     history(taken + 2u);
     trace(taken ? "takes lock %u" : "does not get lock %u", number);
@@ -167,6 +169,7 @@ void cc_os_segment_unlock_(int own, uint32_t number)
     if (run.self == 0) return;
     reschedule();
     run.locks[number] = 0;
+    run.unlocked[number] = run.threads[run.self].now;
     history(0x10c);
     trace("gives lock %u back", number);
 }

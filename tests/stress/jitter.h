@@ -9,7 +9,11 @@
 #define CONCEDE_TESTS_JITTER_H
 
 /* A release by a plain store takes its time, too: some 300 ns. */
+#if defined(__x86_64__)
 #define CC_ARCH_SEQUENCE_DELAY_ "movl $10, %%eax\n6:\n\tpause\n\tdecl %%eax\n\tjnz 6b\n\t"
+#elif defined(__aarch64__)
+#define CC_ARCH_SEQUENCE_DELAY_ "mov w17, #10\n6:\n\tisb\n\tsubs w17, w17, #1\n\tb.ne 6b\n\t"
+#endif
 
 #include <concede/atomic.h>
 #include <concede/pause.h>

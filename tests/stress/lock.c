@@ -11,7 +11,7 @@ typedef struct storing {
     CC_ALIGNED_(CC_CACHE_LINE) cc_lock_t in_handler;
     CC_ALIGNED_(CC_CACHE_LINE) uint64_t deadline;
     uint64_t count;                /* under the lock */
-    uint64_t waits;                /* of the second thread */
+    uint64_t waits;                /* atomic; of the second thread */
     uint32_t lost;                 /* atomic */
     uint32_t running, interrupted; /* atomic */
     pthread_t storer;
@@ -20,6 +20,19 @@ typedef struct storing {
 
 static storing stores;
 
+#if defined(_WIN32) /* which interrupts nobody */
+
+static void expect_interrupts(void)
+{
+}
+
+static void interrupt(const storing *s)
+{
+    (void)s;
+}
+
+#else
+
 static void take_another_lock(int unused)
 {
     (void)unused;
@@ -27,6 +40,18 @@ static void take_another_lock(int unused)
     cc_fetch_add_relaxed(&stores.interrupted, 1);
     cc_lock_release(&stores.in_handler);
 }
+
+static void expect_interrupts(void)
+{
+    signal(SIGUSR1, take_another_lock);
+}
+
+static void interrupt(const storing *s)
+{
+    if (s->signals) pthread_kill(s->storer, SIGUSR1);
+}
+
+#endif
 
 /* Whoever sleeps until its deadline was not woken, although the lock was free most of the time. */
 static bool take_and_release(storing *s)
@@ -53,12 +78,12 @@ static void storing_body(stress_thread *t, void *shared)
     while (cc_load_acquire(&s->running) == 1) {
         if (t->index == 0) {
             for (int i = 0; i < 200 && take_and_release(s); i++) {}
-            if (cc_now_ns() >= s->deadline) cc_store_relaxed(&s->running, 2);
+            if (cc_now_ns() >= s->deadline && cc_load_relaxed(&s->waits) > 0) cc_store_relaxed(&s->running, 2);
         } else if (t->index == 1) { /* sleeps */
-            s->waits += take_and_release(s);
+            cc_fetch_add_relaxed(&s->waits, take_and_release(s) ? 1 : 0);
             for (uint32_t i = stress_random(t, 100); i > 0; i--) cc_pause();
         } else { /* interrupts */
-            if (s->signals) pthread_kill(s->storer, SIGUSR1);
+            interrupt(s);
             for (uint32_t i = stress_random(t, 2000); i > 0; i--) cc_pause();
         }
         stress_progress(t);
@@ -73,13 +98,12 @@ static uint64_t lost_by_stores(uint64_t ms, bool signals)
     stress_use_cpus(2);
     costs.cpus = 1;
     cc_costs_set(&costs);
-    signal(SIGUSR1, take_another_lock);
+    expect_interrupts();
     memset(&stores, 0, sizeof stores);
     stores.signals = signals;
     stores.deadline = stress_deadline(ms);
     stress_threads(signals ? 3 : 2, storing_body, &stores);
     stress_use_cpus(2);
-    CHECK(stores.waits + stores.lost > 0);
     printf("%llu releases, %llu waits, %u signals\n", (unsigned long long)stores.count,
            (unsigned long long)stores.waits, (unsigned)stores.interrupted);
     return stores.lost;

@@ -99,7 +99,7 @@ def every_workload_and_implementation_in_the_list_can_be_measured_by_name():
     listed = bench("--list", width=500)[0]
     names = re.findall(r"^  ([a-z]+\.[a-z_]+)$", listed, flags=re.M)
     need({"cas.fetch_mul", "lock.tight", "condition.buffer", "park.pingpong", "channel.stream"} <= set(names), listed)
-    for family in ("lock", "condition", "channel", "select"):
+    for family in ("lock", "condition", "channel", "select", "shared"):
         part = re.search(r"^%s:\n((?:  .*\n)+)" % family, listed, flags=re.M).group(1)
         name = re.match(r"  (.*?): ", part).group(1)
         data = json.loads(bench(family, "--only", name, "-t", "2", "--json", "-", *FAST)[0])
@@ -175,12 +175,13 @@ def tables_hold_the_figures_of_the_file():
 
 @case
 def compare_tells_a_change_from_noise():
-    def scaled(factor):
+    def scaled(factor, of_lower=None):
         def change(data):
             for run in data["runs"]:
                 for result in run["results"]:
                     for metric in result["metrics"].values():
-                        metric["samples"] = [s * factor for s in metric["samples"]]
+                        by = of_lower if of_lower and metric["better"] == "lower" else factor
+                        metric["samples"] = [s * by for s in metric["samples"]]
         return change
     with tempfile.TemporaryDirectory() as folder:
         before, _ = sample(folder)
@@ -189,6 +190,9 @@ def compare_tells_a_change_from_noise():
         need(re.search(r"^0 figures changed by more than the noise, [1-9]", text), text)  # and no heads without rows
         text = bench("--from", more, "--compare", before, width=200, code=1)[0]  # something got worse
         need("+900.0%" in text and "better" in text and "worse" in text, text[:500])
+        best, _ = sample(folder, scaled(10, of_lower=0.1))
+        text = bench("--from", best, "--compare", before, width=200)[0]  # nothing got worse
+        need("better" in text and "worse" not in text, text[:500])
         other, _ = sample(folder, lambda d: d.update(runs=[r for r in d["runs"] if r["family"] == "cas"]))
         bench("lock", "--from", before, "--compare", other, code=1)
 

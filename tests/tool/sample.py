@@ -152,6 +152,9 @@ def results(seed=1):
             "can_sleep": True,
             "metrics": metrics,
         }
+        if out["ours"] and family != "cas":  # how its waits ended, for each operation
+            for key in ("spun", "yielded", "slept"):
+                metrics[key] = {"unit": "", "better": "lower", **spread(r.random())}
         if "p50" in keys:
             out["latency"] = {"unit": "ns", "count": r.randrange(10**5, 10**7), "max": at, "quantiles": quantiles}
         return out
@@ -243,6 +246,36 @@ def map_results(seed=1):
                          rounds=1, rounds_dropped=0, line_ns=[80, 80], others=[0], winner=None, results=found))
     data["runs"] = runs
     return data
+
+
+# Machines, workloads and names as `concede simulate` has them, so that the commands in a page can be run.
+SIMULATED = {
+    "cas.fetch_mul": ("v *= 3 on one shared word by compare-and-swap", ["concede kept", "none"]),
+    "lock.tight": ("acquire, increment, release; nothing outside",
+                   ["concede", "test-and-set", "ticket", "MCS", "futex mutex"]),
+    "channel.many": ("N senders, N receivers, as fast as it goes", ["concede mpmc", "array queue"]),
+    "channel.pool": ("one sender, N receivers, as fast as it goes", ["concede mpmc", "array queue"]),
+}
+
+
+def simulated(seed=1):
+    """What `concede simulate --json` writes; one run did not end."""
+    r, machines = random.Random(seed), []
+    for machine, cpus in (("desktop", 8), ("xeon-4x64", 512)):
+        runs = []
+        for workload, (title, names) in SIMULATED.items():
+            for name in names:
+                for n in [n for n in (1, 2, 8, 32, 128, 512) if n <= cpus]:
+                    senders = {"channel.many": n, "channel.pool": 1}.get(workload, 0)
+                    threads = {"channel.many": 2 * n, "channel.pool": n + 1}.get(workload, n)
+                    runs.append(dict(workload=workload, title=title, cpus=n, threads=threads, senders=senders,
+                                     name=name, ours=name.startswith("concede"), can_sleep=True, ended=True,
+                                     whole=True, virtual_ms=20, counts={},
+                                     metrics=dict(rate=400 * r.random() ** 4 + 1, jain=1)))
+        runs[-1]["ended"] = False
+        machines.append(dict(name=machine, title="a machine of %d CPUs" % cpus, cpus=cpus, runs=runs))
+    command = "concede simulate cas lock.tight channel.many channel.pool -m desktop -m xeon-4x64 --events 4000 --json x"
+    return dict(concede_simulate=1, version="0.0.0", command=command, seed=1, machines=machines)
 
 
 def undocumented(command, data):

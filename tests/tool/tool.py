@@ -16,7 +16,7 @@ import time
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(SOURCE / "tests"), str(SOURCE / "tests/tool")]
 from checks import case, main, need, run, skip, tool  # noqa: E402
-from sample import map_results, results, undocumented  # noqa: E402
+from sample import map_results, results, simulated, undocumented  # noqa: E402
 
 PROGRAM = os.environ["CONCEDE_PROGRAM"]
 
@@ -42,6 +42,7 @@ def concede(*arguments, code=0, stdin=None, width=100, stdout=subprocess.PIPE):
 
 COMMANDS = re.findall(r"^  ([a-z]+) ", concede("--help")[0], flags=re.M)
 HAS_BENCH = "bench" in COMMANDS
+HAS_SIMULATOR = "simulate" in COMMANDS
 
 
 def option_table(command):
@@ -257,13 +258,19 @@ def info_on_one_cpu_says_why_and_does_not_hang():
         need("affinity allows CPU %d" % one in text and info["cpus"]["limited_by"] == "affinity", text)
 
 
-@case(each=["info", "tune", "tune --wait exp:20us"])
+@case(each=["info", "tune", "tune --wait exp:20us", "report --from SAMPLE -o /dev/null"])
 def tables_are_tables_in_80_columns(what):
-    text = concede(*what.split(), width=80)[0]
+    with tempfile.TemporaryDirectory() as folder:
+        sample = pathlib.Path(folder, "sample.json")
+        sample.write_text(json.dumps(results()))
+        text = concede(*[str(sample) if a == "SAMPLE" else a for a in what.split()], width=80)[0]
     for line in text.splitlines():
         need(len(line) <= 80, "%d columns: %s" % (len(line), line))
     if what == "info":
         need(re.search(r"^pause +\S+ ns +\S+ ns +\S+ ns  one spin-wait hint$", text, flags=re.M), text)
+    elif what.startswith("report"):
+        need(re.search(r"^channel\.paced, 3\.00 us +\S+ [num]s +\S+ [num]s +\S+  \w+  +\w", text, flags=re.M), text)
+        need(re.search(r"^lock\.tight, 32 threads +\S+ M/s ", text, flags=re.M), text)
     elif len(cpu_list()) > 1:
         need(re.search(r"^64 +\S+ [um]s" if "wait" in what else r"^1\.00 us +\d+ ", text, flags=re.M), text)
 
@@ -529,10 +536,14 @@ def words_of(node):
     return " ".join(map(text_of, node["children"]))
 
 
-def draw(folder, data):
-    source, page = pathlib.Path(folder, "results.json"), pathlib.Path(folder, "page.html")
-    source.write_text(json.dumps(data))
-    return page, concede("report", "--from", source, "-o", page)[0]
+def draw(folder, *data):
+    """The page of some results, and what the program says about them."""
+    page, sources = pathlib.Path(folder, "page.html"), []
+    for n, part in enumerate(data):
+        source = pathlib.Path(folder, "results%d.json" % n)
+        source.write_text(json.dumps(part))
+        sources += ["--from", source]
+    return page, concede("report", *sources, "-o", page)[0]
 
 
 @case
@@ -577,6 +588,24 @@ def results_that_are_none_are_said_plainly(what):
 
 
 @case
+def results_of_each_kind_are_drawn_once():
+    bench, simulation = results(5), simulated(5)
+    with tempfile.TemporaryDirectory() as folder:
+        page, _ = draw(folder, bench, simulation)
+        data = json.loads(text_of(find(Page(page.read_text()).root, "script", id="data")[0]))
+        need(data["bench"] == bench and data["simulation"] == simulation, data.keys())
+        page, _ = draw(folder, data, simulated(6))  # a later simulation takes the place of the saved one
+        data = json.loads(text_of(find(Page(page.read_text()).root, "script", id="data")[0]))
+        need(data["bench"] == bench and data["simulation"] == simulated(6), data.keys())
+        for n, part in enumerate((bench, simulation, data)):
+            pathlib.Path(folder, "part%d.json" % n).write_text(json.dumps(part))
+        for a, b in ((0, 0), (1, 1), (0, 2), (2, 0)):
+            sources = [x for n in (a, b) for x in ("--from", "%s/part%d.json" % (folder, n))]
+            errors = concede("report", *sources, "-o", "/dev/null", code=1)[1]
+            need("another file holds already" in errors, errors)
+
+
+@case
 def summary_says_ahead_behind_and_even():
     data = results()
     data["runs"] = data["runs"][:1]
@@ -587,7 +616,7 @@ def summary_says_ahead_behind_and_even():
         (9, 3, "lower", "behind"),
         (3, 9, "lower", "ahead"),
         (3, 3.1, "lower", "even"),
-        (1, 1.3, "higher", "too noisy"),
+        (1, 1.3, "higher", "noisy"),
     ):
         for result, middle in zip(run_of["results"], (ours, other)):
             result["metrics"]["rate"] = {
@@ -600,7 +629,7 @@ def summary_says_ahead_behind_and_even():
             }
         with tempfile.TemporaryDirectory() as folder:
             text = draw(folder, data)[1]
-        need(re.search(r"cas\.fetch_mul .*\b%s$" % word, text, flags=re.M), "no '%s' in\n%s" % (word, text))
+        need(re.search(r"cas\.fetch_mul .*\b%s  " % word, text, flags=re.M), "no '%s' in\n%s" % (word, text))
 
 
 @case
@@ -657,6 +686,9 @@ def browser(page, folder, *flags):
     return Page(done.stdout).root
 
 
+ENDS = {"spun": "spinning", "yielded": "yielding", "slept": "asleep"}  # of a wait
+
+
 def close(a, b):
     return math.isclose(float(a), float(b), rel_tol=1e-9, abs_tol=1e-12)
 
@@ -675,7 +707,7 @@ def charts_in_the_browser_hold_the_data(window):
         need(len(find(figure, "table")) >= 1, "a figure without a table")
         charts.setdefault(svgs[0]["attributes"]["aria-label"], []).append(figure)
     for run_of in data["runs"]:
-        keys = {k for r in run_of["results"] for k in r["metrics"]} - {"p50", "p99", "p999", "worst"} | {
+        keys = {k for r in run_of["results"] for k in r["metrics"]} - {"p50", "p99", "p999", "worst"} - set(ENDS) | {
             run_of["primary"]
         }
         titles = {
@@ -728,6 +760,25 @@ def charts_in_the_browser_hold_the_data(window):
 
 
 @case
+def report_shows_in_which_phase_the_waits_ended():
+    data = results(9)
+    with tempfile.TemporaryDirectory() as folder:
+        page, _ = draw(folder, data)
+        root = browser(page, folder, "--window-size=1200,900")
+    chart = find(find(root, "section", id="progression")[0], "svg", role="img")[0]
+    marks = {m["attributes"]["data-name"]: m["attributes"]["data-value"] for m in walk(chart)
+             if "data-value" in m["attributes"]}
+    for workload, parameters, name in (("lock.tight", {"threads": 2}, "lock.tight"),
+                                       ("channel.paced", {"interval_ns": 10000}, "channel.paced, 10 \u00b5s")):
+        run_of = next(r for r in data["runs"] if r["workload"] == workload
+                      and all(r["parameters"][k] == v for k, v in parameters.items()))
+        ends = {k: run_of["results"][0]["metrics"][k]["median"] for k in ENDS}
+        for key, word in ENDS.items():
+            share = 100 * ends[key] / sum(ends.values())
+            need(close(marks["%s, %s" % (name, word)], share), "%s, %s: not %g in %s" % (name, word, share, marks))
+
+
+@case
 def command_beside_a_chart_repeats_it():
     if not HAS_BENCH:
         skip("built without the benchmarks")
@@ -738,9 +789,9 @@ def command_beside_a_chart_repeats_it():
     figures = find(root, "figure")
     need(all(find(f, "code") for f in figures), "a chart without a command")
     commands = {words_of(c) for f in figures for c in find(f, "code")}
-    need("concede info" in commands, commands)
+    need({"concede info", "concede report"} <= commands, commands)
     wanted = {(r["workload"], r["parameters"]["threads"]) for r in data["runs"]}
-    for command in commands - {"concede info"}:
+    for command in commands - {"concede info", "concede report"}:
         name, *arguments = command.split()
         need(name == "concede", command)
         measured = json.loads(
@@ -756,10 +807,33 @@ def command_beside_a_chart_repeats_it():
         need(repeated == wanted_here, "%s measures %s, not %s" % (command, repeated, wanted_here))
 
 
+@case(each=["1200x900", "360x700"])
+def charts_of_simulated_machines_hold_the_data_and_their_commands_repeat_it(window):
+    data = simulated(7)
+    with tempfile.TemporaryDirectory() as folder:
+        page, _ = draw(folder, data)
+        root = browser(page, folder, "--window-size=" + window.replace("x", ","))
+    figures = {find(f, "svg", role="img")[0]["attributes"]["aria-label"]: f for f in find(root, "figure")}
+    for machine in data["machines"]:
+        for workload in {r["workload"] for r in machine["runs"]}:
+            runs = [r for r in machine["runs"] if r["workload"] == workload]
+            figure = figures["%s: %s" % (runs[0]["title"], machine["name"])]
+            wanted = {(r["name"], r["cpus"], r["metrics"]["rate"]) for r in runs if r["ended"]}
+            marks = [m["attributes"] for m in walk(figure) if "data-value" in m["attributes"]]
+            drawn = {(m["data-name"], int(m["data-x"]), float(m["data-value"])) for m in marks}
+            need(drawn == wanted, "%s on %s: %s" % (workload, machine["name"], drawn ^ wanted))
+            command = words_of(find(figure, "code")[0]).split()
+            need(command[:3] == ["concede", "simulate", workload] and "--events" in command, command)
+            if HAS_SIMULATOR and machine["name"] == "desktop":
+                again = json.loads(concede(*command[1:], "--json", "-")[0])["machines"]
+                found = {(r["name"], r["cpus"]) for m in again for r in m["runs"]}
+                need(again[0]["name"] == machine["name"] and {w[:2] for w in wanted} <= found, command)
+
+
 @case
 def marks_stand_where_their_values_belong():
     with tempfile.TemporaryDirectory() as folder:
-        page, _ = draw(folder, results(11))
+        page, _ = draw(folder, results(11), simulated(11))
         root = browser(page, folder, "--window-size=1200,900")
     checked = 0
     for figure in find(root, "figure"):
@@ -792,7 +866,7 @@ def pointing_at_a_chart_shows_its_values():
         }
     }, 500));</script>"""
     with tempfile.TemporaryDirectory() as folder:
-        page, _ = draw(folder, data)
+        page, _ = draw(folder, data, simulated(13))
         page.write_text(page.read_text().replace("</body>", script + "</body>"))
         root = browser(page, folder, "--window-size=1200,900")
     charts = [f for f in find(root, "svg", role="img")]
@@ -857,7 +931,7 @@ def report_has_no_text_that_is_cut_off_or_overlaps(which):
     flags = ["--window-size=%s,900" % width, "--blink-settings=preferredColorScheme=%d" % (scheme == "light")]
     picture = pathlib.Path(os.environ["CONCEDE_BINARY_DIR"], "report-%s-%s.png" % (width, scheme))
     with tempfile.TemporaryDirectory() as folder:
-        page, _ = draw(folder, results(5))
+        page, _ = draw(folder, results(5), simulated(5))
         page.write_text(page.read_text().replace("</body>", LOOK + "</body>"))
         attributes = find(browser(page, folder, *flags), "body")[0]["attributes"]
         tall = [f.replace(",900", ",6000") for f in flags]
@@ -966,7 +1040,7 @@ def bash_completes_commands_and_values():
     need(bash_completion("tune", "--wait", "") == [], "a wait cannot be known")
     if HAS_BENCH:
         need(set(bash_completion("bench", "--markdown", "")) == {"document", "tables", "machine"}, "the forms")
-        families = {"cas", "lock", "condition", "park", "channel", "select", "all"}
+        families = {"cas", "lock", "condition", "park", "channel", "select", "shared", "all"}
         need(set(bash_completion("bench", "")) >= families, "the workloads")
         need("lock.fair" in bash_completion("bench", "lock."), bash_completion("bench", "lock."))
     here = str(SOURCE / "tools/concede/main")

@@ -120,6 +120,44 @@ TEST(fair_gives_each_at_least_half_its_share)
     }
 }
 
+/* The same with messages of 8 bytes, which have a path of their own; and in order the first always. */
+TEST(messages_of_8_bytes_keep_to_the_order_too)
+{
+    enum { ROUNDS = 3000 };
+    BOTH_KINDS(kind)
+    {
+        BOTH_ORDERS(order)
+        {
+            unsigned chosen[CHANNELS] = { 0 };
+            uint64_t in = 5, out;
+            cc_select_case_t from[CHANNELS];
+            cc_channel_options_t options = { 1, sizeof in, kind, CC_SNOOZE_NONE };
+            set_up(kind, 1, CC_SNOOZE_NONE, 1);
+            for (int k = 0; k < CHANNELS; k++) {
+                cc_select_case_t one = CC_SELECT_CASE_RECV(NULL, &out);
+                from[k] = one;
+                REQUIRE(cc_channel_create(&from[k].channel, &options) == 0);
+                CHECK_EQ(cc_channel_try_send(from[k].channel, &in), 0);
+            }
+            for (int i = 0; i < ROUNDS; i++) {
+                out = 0;
+                CHECK_EQ(cc_select(from, CHANNELS, order, &which), 0);
+                CHECK(from[which].result == 0 && out == in);
+                CHECK_EQ(cc_channel_try_send(from[which].channel, &in), 0);
+                chosen[which]++;
+            }
+            for (int k = 0; k < CHANNELS; k++) {
+                if (order == CC_SELECT_FAIR)
+                    CHECK(chosen[k] >= ROUNDS / CHANNELS / 2);
+                else
+                    CHECK_EQ(chosen[k], k == 0 ? ROUNDS : 0);
+                cc_channel_destroy(from[k].channel);
+            }
+            tear_down();
+        }
+    }
+}
+
 TEST(sends_go_where_there_is_room)
 {
     BOTH_KINDS(kind)
@@ -212,6 +250,35 @@ TEST(nonsense_is_an_error)
     cases[2].channel = NULL; /* a case that is never ready needs no message */
     CHECK_EQ(cc_select(cases, CHANNELS, CC_SELECT_IN_ORDER, &which), 0);
     tear_down();
+}
+
+/* A ready case of 8 bytes is done before the others are looked at. That finds no bad case, but does nothing bad. */
+TEST(a_bad_case_is_an_error_as_soon_as_it_is_looked_at)
+{
+    BOTH_KINDS(kind)
+    {
+        uint64_t in = 7, out = 0;
+        cc_channel_options_t options = { 1, sizeof in, kind, CC_SNOOZE_NONE };
+        cc_channel_t *full;
+        set_up(kind, 1, CC_SNOOZE_NONE, 1);
+        REQUIRE(cc_channel_create(&full, &options) == 0);
+        cc_select_case_t two[] = { CC_SELECT_CASE_RECV(full, &out), CC_SELECT_CASE_RECV(full, NULL) };
+        CHECK_EQ(cc_channel_try_send(full, &in), 0);
+        CHECK_EQ((cc_select_debug_)(two, 2, CC_SELECT_IN_ORDER, &which, 0), EINVAL);
+        CHECK_EQ(cc_select_try(&two[1], 1, CC_SELECT_IN_ORDER, &which), EINVAL);
+        CHECK(which == CHANNELS && cc_channel_len(full) == 1);
+        CHECK_EQ(cc_select_try(two, 2, CC_SELECT_IN_ORDER, &which), 0);
+        CHECK(which == 0 && out == in && cc_channel_len(full) == 0);
+        CHECK_EQ(cc_select_try(two, 2, CC_SELECT_IN_ORDER, &which), EINVAL);
+        two[1].message = &out;
+        two[1].operation = 2;
+        CHECK_EQ(cc_select_try(two, 2, CC_SELECT_IN_ORDER, &which), EINVAL);
+        CHECK_EQ(cc_channel_try_send(full, &in), 0);
+        CHECK_EQ(cc_select_try(&two[1], 1, CC_SELECT_FAIR, &which), EINVAL);
+        CHECK_EQ(cc_channel_len(full), 1);
+        cc_channel_destroy(full);
+        tear_down();
+    }
 }
 
 TEST(without_a_channel_it_waits_for_the_deadline)
@@ -560,6 +627,25 @@ TEST(it_becomes_readable_once_for_each_arm)
         CHECK_EQ(fake.rings, 4);
         CHECK(!cc_channel_arm(ch[0], CC_SELECT_RECV));
         CHECK_EQ(fake.wakes, 0);
+        tear_down();
+    }
+}
+
+TEST(who_polls_again_and_again_needs_no_fence_of_all_threads)
+{
+    BOTH_KINDS(kind)
+    {
+        int fd;
+        set_up(kind, 1, CC_SNOOZE_NONE, 1);
+        REQUIRE(cc_channel_fd(ch[0], CC_SELECT_RECV, &fd) == 0);
+        for (int i = 0; i < 6; i++) {
+            fake_forget();
+            CHECK(cc_channel_arm(ch[0], CC_SELECT_RECV));
+            put(0, 1);
+            CHECK_EQ(fake.rings, 1);
+            CHECK_EQ(cc_channel_try_recv(ch[0], &got[0]), 0);
+        }
+        CHECK_EQ(fake.membarriers, 0);
         tear_down();
     }
 }

@@ -122,6 +122,53 @@ TEST(bursts_and_in_place)
     }
 }
 
+/* The table of cc_shared(3), row by row, where the tests above and below do not have it already. */
+CC_CHANNEL_TYPED(number, uint64_t)
+
+TEST(each_call_does_what_the_manual_says)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    for (uint32_t kind = 0; kind < 2; kind++) {
+        cc_shared_t *shared;
+        cc_channel_t *other;
+        int fd, polled = -1;
+        uint64_t out[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, in[8] = { 0 };
+        size_t which = 7, sent, got;
+        cc_channel_options_t options = options_of(kind, 4, sizeof out[0]);
+        REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0 && number_create(&other, &options) == 0);
+        cc_channel_t *channel = cc_shared_channel(shared);
+        CHECK_EQ(cc_channel_recv_until(channel, in, 0), ETIMEDOUT);
+        CHECK_EQ(cc_channel_send_until(channel, out, 0), 0);
+        CHECK_EQ(number_send(channel, 2), 0);
+        CHECK_EQ(number_try_send(channel, 3), 0);
+        CHECK_EQ(cc_channel_len(channel), 3);
+        CHECK_EQ(number_recv(channel, &in[0]), 0);
+        CHECK_EQ(number_recv_some(channel, in + 1, 7, &got), 0);
+        CHECK_EQ(got, 2);
+        CHECK(memcmp(in, out, 3 * sizeof in[0]) == 0);
+        CHECK_EQ(cc_channel_send_all(channel, out, 4, &sent), 0);
+        CHECK_EQ(sent, 4);
+        CHECK_EQ(cc_channel_recv_some_until(channel, in, 8, &got, 0), 0);
+        CHECK_EQ(got, 4);
+        cc_select_case_t cases[] = { CC_SELECT_CASE_RECV(other, in), CC_SELECT_CASE_RECV(channel, in) };
+        CHECK_EQ(cc_select(cases, 2, CC_SELECT_FAIR, &which), EINVAL);
+        CHECK_EQ(cc_select_try(cases, 2, CC_SELECT_IN_ORDER, &which), EINVAL);
+        CHECK_EQ(cc_select_timeout(cases, 2, CC_SELECT_FAIR, &which, 1000), EINVAL);
+        CHECK_EQ(which, 7);
+        CHECK_EQ(cc_channel_fd(channel, CC_SELECT_RECV, &polled), ENOSYS);
+        CHECK_EQ(polled, -1);
+        CHECK(!cc_channel_arm(channel, CC_SELECT_RECV));
+        CHECK_EQ(cc_channel_capacity(channel), 4);
+        cc_channel_destroy(channel);
+        CHECK_EQ(number_try_send(channel, 1), 0); /* destroy did nothing */
+        cc_channel_close(channel);
+        CHECK(cc_channel_is_closed(channel));
+        cc_channel_destroy(other);
+        cc_shared_close(shared);
+        close(fd);
+    }
+}
+
 TEST(options_and_names_are_checked)
 {
     SKIP_IF(!is_there(), "this system has none");
@@ -276,6 +323,46 @@ TEST(a_process_that_is_stopped_is_not_dead)
     CHECK_EQ(cc_channel_recv_timeout(channel, &message, UINT64_C(20000000000)), EOWNERDEAD);
     CHECK_EQ(cc_channel_recv_timeout(channel, &message, 200000000), ETIMEDOUT);
     waitpid(child, NULL, 0);
+    cc_shared_close(shared);
+    close(fd);
+}
+
+/* How often this process is told of a death, until it has heard of none for 300 ms. */
+static int deaths_told(cc_channel_t *channel, int expected)
+{
+    uint64_t message;
+    int told = 0;
+    while (cc_channel_recv_timeout(channel, &message, told < expected ? UINT64_C(20000000000) : 300000000) ==
+           EOWNERDEAD)
+        told++;
+    return told;
+}
+
+TEST(two_that_die_at_once_beside_one_that_is_stopped_are_told_twice_to_each)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    cc_shared_t *shared;
+    int fd, status;
+    cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, 8);
+    REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
+    pid_t dead[2] = { child_that_waits(fd), child_that_waits(fd) }, stopped = child_that_waits(fd), hears = fork();
+    if (hears == 0) {
+        cc_shared_t *own;
+        if (cc_shared_open_fd(&own, fd) != 0) _exit(100);
+        kill(dead[0], SIGKILL);
+        kill(dead[1], SIGKILL);
+        int told = deaths_told(cc_shared_channel(own), 2);
+        cc_shared_close(own);
+        _exit(told);
+    }
+    kill(stopped, SIGSTOP);
+    CHECK_EQ(deaths_told(cc_shared_channel(shared), 2), 2);
+    CHECK(waitpid(hears, &status, 0) == hears && WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 2);
+    kill(stopped, SIGKILL);
+    CHECK_EQ(deaths_told(cc_shared_channel(shared), 1), 1);
+    waitpid(stopped, NULL, 0);
+    for (int i = 0; i < 2; i++) waitpid(dead[i], NULL, 0);
     cc_shared_close(shared);
     close(fd);
 }

@@ -70,7 +70,7 @@ static const tool_option_t options[] = {
 };
 const tool_command_t concede_bench = {
     "bench",
-    "[cas|lock|condition|park|channel|select|all|WORKLOAD]... [OPTION]...",
+    "[cas|lock|condition|park|channel|select|shared|all|WORKLOAD]... [OPTION]...",
     "Measure concede beside what else there is.",
     "Every implementation of a workload runs in turn inside each round, in rotated order, so that all meet the same "
     "machine. A ratio is taken inside a round; shown are the median of the rounds and, as +-, half the distance "
@@ -191,7 +191,7 @@ typedef struct request {
 static void add_workload(request *r, const char *word)
 {
     if (!is_workload(word)) unknown_workload(word);
-    if (strcmp(word, "all") == 0) word = "cas,lock,condition,park,channel,select";
+    if (strcmp(word, "all") == 0) word = "cas,lock,condition,park,channel,select,shared";
     size_t at = strlen(r->workloads);
     if (at + strlen(word) + 2 > sizeof r->workloads) tool_usage_error(&concede_bench, "too many workloads");
     snprintf(r->workloads + at, sizeof r->workloads - at, "%s%s", at ? "," : "", word);

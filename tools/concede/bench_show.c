@@ -57,7 +57,8 @@ void show_run_name(const bench_run *run, char *text, size_t size)
     if (strcmp(run->workload, "channel.many") == 0 || strcmp(run->workload, "channel.map") == 0 ||
         (run->family == BENCH_CONDITION && s->senders))
         ADD(", %u:%u", s->senders, s->threads - s->senders);
-    else if (run->family != BENCH_SELECT && (s->threads != 2 || run->family != BENCH_CHANNEL))
+    else if (run->family != BENCH_SELECT && run->family != BENCH_SHARED &&
+             (s->threads != 2 || run->family != BENCH_CHANNEL))
         ADD(", %u thread%s", s->threads, s->threads == 1 ? "" : "s");
     if (s->held_ns || strcmp(run->workload, "lock.map") == 0) ADD(", held %s", shortest(s->held_ns));
     if (strcmp(run->workload, "lock.map") == 0) ADD(", %s outside", shortest(s->outside_ns));
@@ -331,10 +332,10 @@ static void print_map(const bench_run *runs, uint32_t count)
 static void markdown_map(const bench_run *runs, uint32_t count)
 {
     map_text map = map_of(runs, count);
-    printf("### %s\n\n`concede bench %s`: %s. %u rounds of at least %s ms. %s\n\n"
+    printf("### %s\n\n`concede bench %s`: %s. %u round%s of at least %s ms. %s\n\n"
            "%u cells: %u ahead in something and behind in nothing, %u behind in something.\n\n|",
-           runs[0].workload, runs[0].workload, runs[0].title, runs[0].rounds, tool_figure(runs[0].slice_ms), map_legend,
-           map.cells, map.ahead, map.behind);
+           runs[0].workload, runs[0].workload, runs[0].title, runs[0].rounds, runs[0].rounds == 1 ? "" : "s",
+           tool_figure(runs[0].slice_ms), map_legend, map.cells, map.ahead, map.behind);
     for (int c = 0; c < map.columns; c++) printf(" %s |", map.heads[c] + 1);
     printf("\n|");
     for (int c = 0; c < map.columns; c++) printf("%s", map.heads[c][0] == '<' ? "---|" : "---:|");
@@ -416,8 +417,8 @@ static void markdown_run(const bench_run *run)
     bool ratios = run->results > 1 && ranks(run);
     show_run_name(run, name, sizeof name);
     describe_noise(run, note, sizeof note);
-    printf("### %s\n\n`concede bench %s`: %s. %u rounds of %s ms.%s%s\n\n| | %s | +- |", name, run->workload,
-           run->title, run->rounds, tool_figure(run->slice_ms), note[0] ? " " : "", note,
+    printf("### %s\n\n`concede bench %s`: %s. %u round%s of %s ms.%s%s\n\n| | %s | +- |", name, run->workload,
+           run->title, run->rounds, run->rounds == 1 ? "" : "s", tool_figure(run->slice_ms), note[0] ? " " : "", note,
            bench_metrics[run->primary].title);
     if (ratios) printf(" %s better by | +- |", baseline);
     for (uint32_t m = 0; m < BENCH_COLUMNS; m++)

@@ -6,7 +6,8 @@
  *   probes        the names of machine.costs
  *   progression   the steps of a wait: does (spin, yield, sleep), pauses, ns, since
  *   bench         the results as `concede bench --json` writes them
- * concede(1) has the forms of the two. */
+ *   simulation    the same of `concede simulate --json`
+ * concede(1) has the forms of the three. */
 #include "machine.h"
 #include "tool.h"
 
@@ -28,7 +29,8 @@ enum { OUTPUT, FROM, SECONDS, FULL, JSON };
 static const tool_option_t options[] = {
     { 'o', "output", "FILE", "where to write the page: report.html, or - for standard output" },
     { 0, "from", "FILE",
-      "draw the results that `concede bench --json` wrote, or that a page saved, instead of measuring" },
+      "draw the results that `concede bench --json` or `concede simulate --json` wrote, or that a page saved, instead "
+      "of measuring; once for each" },
     { 's', "seconds", "N", "measure for about so long (16)" },
     { 0, "full", NULL, "measure as `concede bench` does, with all thread counts; takes minutes" },
     { 0, "json", "[FILE]",
@@ -127,9 +129,39 @@ static const char *figure(double value, const char *unit)
     return t;
 }
 
+/* A parameter of a run in words, behind the name of its workload. */
+static const char *setting_text(const json_t *run, const char *path)
+{
+    static char text[32];
+    double value = json_get_number(run, path, 0), senders = json_get_number(run, "parameters.senders", 0);
+    if (strstr(path, "_ns"))
+        snprintf(text, sizeof text, ", %s", tool_duration(value));
+    else if (strstr(path, "channels"))
+        snprintf(text, sizeof text, ", of %.0f", value);
+    else if (senders > 0)
+        snprintf(text, sizeof text, ", %.0f:%.0f", senders, value - senders);
+    else
+        snprintf(text, sizeof text, ", %.0f thread%s", value, value == 1 ? "" : "s");
+    return text;
+}
+
+/* What tells a run from the others of its workload; "" if it is the only one. */
+static const char *setting(const json_t *runs, const json_t *run)
+{
+    static const char *const paths[] = { "parameters.interval_ns", "parameters.held_ns", "parameters.channels",
+                                         "parameters.threads" };
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        for (const json_t *other = runs->child; other; other = other->next)
+            if (strcmp(json_get_string(other, "workload", "?"), json_get_string(run, "workload", "?")) == 0 &&
+                json_get_number(other, paths[i], 0) != json_get_number(run, paths[i], 0))
+                return setting_text(run, paths[i]);
+    return "";
+}
+
+/* In 80 columns: the names of the others stand last, where they may wrap, and the threads only where there is room. */
 static void print_summary(const json_t *bench)
 {
-    static const char *const heads[] = { "<workload", ">threads", ">concede", ">best other", "<", ">ratio", "<" };
+    static const char *const heads[] = { "<workload", "~threads", ">concede", ">other", ">ratio", "<", "<best other" };
     const json_t *runs = json_get(bench, "runs");
     tool_table_t *table = tool_table(7, heads);
     size_t shown = 0;
@@ -139,17 +171,15 @@ static void print_summary(const json_t *bench)
         bool sleeps = best_side(run, true, true, &ours);
         if ((!sleeps && !best_side(run, true, false, &ours)) || !best_side(run, false, sleeps, &other)) continue;
         bool even = ours.q1 <= other.q3 && other.q1 <= ours.q3;
-        double ratio = ours.higher ? ours.median / other.median : other.median / ours.median,
-               interval = json_get_number(run, "parameters.interval_ns", 0);
-        tool_cell(table, "%s%s%s", json_get_string(run, "workload", "?"), interval > 0 ? ", each " : "",
-                  interval > 0 ? tool_duration(interval) : "");
+        double ratio = ours.higher ? ours.median / other.median : other.median / ours.median;
+        tool_cell(table, "%s%s", json_get_string(run, "workload", "?"), setting(runs, run));
         tool_cell(table, "%.0f", json_get_number(run, "parameters.threads", NAN));
         tool_cell(table, "%s", figure(ours.median, ours.unit));
         tool_cell(table, "%s", figure(other.median, other.unit));
-        tool_cell(table, "%s", other.name);
-        tool_cell(table, "%.2f", ratio);
+        tool_cell(table, "%s", tool_count(ratio));
         bool close = ratio > 0.9 && ratio < 1 / 0.9;
-        tool_cell(table, "%s", even ? close ? "even" : "too noisy" : ratio > 1 ? "ahead" : "behind");
+        tool_cell(table, "%s", even ? close ? "even" : "noisy" : ratio > 1 ? "ahead" : "behind");
+        tool_cell(table, "%s", other.name);
         shown++;
     }
     if (shown == 0) {
@@ -160,7 +190,7 @@ static void print_summary(const json_t *bench)
     tool_table_print(table, stdout, 0);
     putchar('\n');
     tool_wrap(stdout, 0,
-              "A ratio above 1 is in favour of concede. Even, too noisy: the middle halves of the rounds overlap, at "
+              "A ratio above 1 is in favour of concede. Even, noisy: the middle halves of the rounds overlap, at "
               "ratios near 1 and at others. Where concede can sleep, it is compared with others that can; the "
               "page also has those that only spin.");
 }
@@ -224,42 +254,73 @@ static char *measured(const char *command, double seconds, bool full)
 #endif
 }
 
-static char *read_from(const char *path, const char *command)
+/* What the files of --from hold: at most one of each kind. */
+enum { KINDS = 3 };
+typedef struct results {
+    json_t *page, *bench, *simulation;
+} results_t;
+
+static void read_file(results_t *results, const char *path)
 {
-    char error[256], *text = NULL;
-    size_t size;
+    char error[256];
     json_t *root = json_parse_file(path, error, sizeof error);
     if (!root) tool_die("cannot read %s: %s", path, error);
+    json_t **kind = json_get_number(root, "concede_report", 0) == 1     ? &results->page
+                    : json_get_number(root, "concede_bench", 0) == 1    ? &results->bench
+                    : json_get_number(root, "concede_simulate", 0) == 1 ? &results->simulation
+                                                                        : NULL;
+    if (!kind) tool_die("%s holds no results of concede", path);
+    json_t *already = *kind;
+    *kind = root;
+    if (already || (results->page && results->bench))
+        tool_die("%s holds what another file holds already: once for each", path);
+}
+
+static char *read_from(const char *const *paths, int count, const char *command)
+{
+    char *text = NULL;
+    size_t size;
+    results_t results = { NULL, NULL, NULL };
+    for (int i = 0; i < count; i++) read_file(&results, paths[i]);
+    const json_t *bench = results.bench;
     FILE *stream = tool_need(open_memstream(&text, &size));
     json_writer_t w = { .out = stream, .compact = true };
-    if (json_get_number(root, "concede_report", 0) == 1) {
-        json_write(&w, NULL, root);
-    } else if (json_get_number(root, "concede_bench", 0) == 1) {
+    if (results.page) {
+        json_open(&w, NULL, '{');
+        for (const json_t *part = results.page->child; part; part = part->next)
+            if (!results.simulation || strcmp(part->key, "simulation") != 0) json_write(&w, part->key, part);
+    } else {
         write_head(&w, command);
-        double pause = json_get_number(root, "machine.pause_ns", NAN),
-               yield = json_get_number(root, "machine.yield_ns", NAN);
+        double pause = json_get_number(bench, "machine.pause_ns", NAN),
+               yield = json_get_number(bench, "machine.yield_ns", NAN);
         if (isfinite(pause) && isfinite(yield)) write_progression(&w, pause, yield, NAN);
-        json_write(&w, "bench", root);
-        json_close(&w);
-    } else
-        tool_die("%s holds no results of concede", path);
-    json_free(root);
+        if (bench) json_write(&w, "bench", bench);
+    }
+    if (results.simulation) json_write(&w, "simulation", results.simulation);
+    json_close(&w);
+    json_free(results.page);
+    json_free(results.bench);
+    json_free(results.simulation);
     return text_of(stream, &text);
 }
 
 static int run(int argc, char **argv)
 {
     tool_args_t args = { .command = &concede_report, .argc = argc, .argv = argv };
-    const char *path = "report.html", *from = NULL, *json_path = NULL;
+    const char *path = "report.html", *from[KINDS], *json_path = NULL;
     double seconds = 16;
     bool full = false, timed = false;
+    int files = 0;
     char command[256], error[256];
     tool_command_line(argc, argv, command, sizeof command);
     for (int c; (c = tool_next(&args)) != TOOL_END;) {
         char *end;
         switch (c) {
         case OUTPUT: path = args.value; break;
-        case FROM: from = args.value; break;
+        case FROM:
+            if (files == KINDS) tool_usage_error(&concede_report, "--from: one file for each of %d kinds", KINDS);
+            from[files++] = args.value;
+            break;
         case SECONDS:
             seconds = strtod(args.value, &end);
             timed = true;
@@ -271,20 +332,20 @@ static int run(int argc, char **argv)
         default: tool_usage_error(&concede_report, "unexpected argument '%s'; the file goes after -o", args.value);
         }
     }
-    if (from && (timed || full))
+    if (files && (timed || full))
         tool_usage_error(&concede_report, "--from draws what is there; it does not go with --seconds or --full");
     if (timed && full)
         tool_usage_error(&concede_report, "--full takes the time it needs; it does not go with --seconds");
     if (json_path && strcmp(json_path, "-") == 0 && strcmp(path, "-") == 0)
         tool_usage_error(&concede_report, "the page and the JSON cannot both go to standard output");
 #if !defined(CONCEDE_WITH_BENCH)
-    if (!from) tool_die("this program was built without the benchmarks; use --from FILE");
+    if (!files) tool_die("this program was built without the benchmarks; use --from FILE");
 #endif
     tool_output_t out, json_out = { 0 };
-    char *json = from ? read_from(from, command) : NULL;
+    char *json = files ? read_from(from, files, command) : NULL;
     tool_output_open(&out, path);
     if (json_path) tool_output_open(&json_out, json_path);
-    if (!from) {
+    if (!files) {
         tool_catch_interrupt();
         json = measured(command, seconds, full);
     }
@@ -297,7 +358,9 @@ static int run(int argc, char **argv)
     json_t *root = json_parse(json, error, sizeof error);
     free(json);
     if (out.file != stdout && json_out.file != stdout && root) {
-        print_summary(json_get(root, "bench"));
+        const json_t *bench = json_get(root, "bench"), *machines = json_get(root, "simulation.machines");
+        if (bench || !machines) print_summary(bench);
+        if (machines) printf("%zu simulated machine%s\n", machines->count, machines->count == 1 ? "" : "s");
         if (json_get_bool(root, "machine.busy", false))
             tool_wrap(stdout, 0,
                       "Other programs were busy when this began: the figures are noisier than they need be.");

@@ -380,7 +380,7 @@ void tool_cell(tool_table_t *t, const char *format, ...)
     t->cells[t->used++] = tool_need(strdup(text));
 }
 
-enum { NARROWEST_TEXT = 20 }; /* columns that the last column of a table needs to be wrapped in */
+enum { NARROWEST_TEXT = 16 }; /* columns that the last column of a table needs to be wrapped in */
 
 /* A column whose width is LEFT_OUT is not there. */
 enum { LEFT_OUT = -2 };
@@ -423,6 +423,8 @@ void tool_table_print(tool_table_t *t, FILE *out, int indent)
         total += widths[c] + 2;
     }
     int needed = total;
+    if (t->heads[columns - 1][0] == '<' && widths[columns - 1] > NARROWEST_TEXT)
+        needed -= widths[columns - 1] - NARROWEST_TEXT;
     for (int c = 0; c < columns; c++)
         if (t->heads[c][0] == '~') needed -= widths[c] + 2;
     for (int c = 0; c < columns && needed <= tool_width() && total > tool_width(); c++) {

@@ -8,11 +8,14 @@
 //! | [`Event`] | cc_event(3) |
 //! | [`Lock`] | cc_lock(3) |
 //! | [`Channel`] | cc_channel(3) |
+//! | [`receive_from_one`] | cc_select(3) |
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::os::raw::{c_int, c_void};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::process::abort;
 use std::time::Duration;
 
 /// The C names. Layouts are those that the headers assert: numbers of 32 bits, in this order, on every machine.
@@ -40,6 +43,15 @@ pub mod c {
         pub snooze_iters: u32,
     }
 
+    #[repr(C)]
+    pub struct SelectCase {
+        pub channel: *mut c_void,
+        pub message: *mut c_void,
+        pub operation: u32,
+        pub result: c_int,
+        pub of_the_library: [*mut c_void; 3],
+    }
+
     extern "C" {
         pub fn cc_pause();
         pub fn cc_costs() -> *const Costs;
@@ -60,9 +72,12 @@ pub mod c {
         pub fn cc_parker_park_timeout(parker: *mut u32, ns: u64) -> bool;
         pub fn cc_parker_unpark(parker: *mut u32);
 
-        pub fn cc_event_listen(event: *mut c_void) -> u32;
-        pub fn cc_event_cancel(event: *mut c_void);
-        pub fn cc_event_wait_until(event: *mut c_void, key: u32, deadline: u64) -> bool;
+        pub fn cc_event_await(
+            event: *mut c_void,
+            condition: unsafe extern "C" fn(*mut c_void) -> bool,
+            argument: *mut c_void,
+            deadline: u64,
+        ) -> bool;
         pub fn cc_event_notify_one(event: *mut c_void);
         pub fn cc_event_notify_all(event: *mut c_void);
 
@@ -70,6 +85,7 @@ pub mod c {
         pub fn cc_lock_try_acquire(lock: *mut u32) -> bool;
         pub fn cc_lock_acquire_timeout(lock: *mut u32, ns: u64) -> bool;
         pub fn cc_lock_release(lock: *mut u32);
+        pub fn cc_lock_wait_until(lock: *mut u32, event: *mut c_void, deadline: u64) -> bool;
 
         pub fn cc_channel_create(channel: *mut *mut c_void, options: *const ChannelOptions) -> c_int;
         pub fn cc_channel_destroy(channel: *mut c_void);
@@ -82,6 +98,9 @@ pub mod c {
         pub fn cc_channel_close(channel: *mut c_void);
         pub fn cc_channel_len(channel: *const c_void) -> usize;
         pub fn cc_channel_capacity(channel: *const c_void) -> usize;
+
+        pub fn cc_select_until(cases: *mut SelectCase, n: usize, order: u32, which: *mut usize, deadline: u64)
+            -> c_int;
     }
 }
 
@@ -180,7 +199,8 @@ impl Event {
     fn raw(&self) -> *mut c_void {
         self.0.get().cast()
     }
-    /// Waits until the condition holds: snoozes, then sleeps until notified.
+    /// Waits until the condition holds: spins for as long as it has learned to, then sleeps until notified. A condition
+    /// that panics ends the program: C cannot be unwound.
     pub fn wait_for(&self, condition: impl FnMut() -> bool) {
         self.wait_until(condition, u64::MAX);
     }
@@ -188,27 +208,12 @@ impl Event {
     pub fn wait_timeout(&self, condition: impl FnMut() -> bool, duration: Duration) -> bool {
         self.wait_until(condition, unsafe { c::cc_deadline_in(nanoseconds(duration)) })
     }
-    fn wait_until(&self, mut condition: impl FnMut() -> bool, deadline: u64) -> bool {
-        let mut backoff = Backoff::for_a_wait();
-        while !backoff.is_completed() {
-            if condition() {
-                return true;
-            }
-            if now() >= deadline {
-                return false;
-            }
-            backoff.snooze();
+    fn wait_until<F: FnMut() -> bool>(&self, mut condition: F, deadline: u64) -> bool {
+        unsafe extern "C" fn call<F: FnMut() -> bool>(condition: *mut c_void) -> bool {
+            let condition = &mut *condition.cast::<F>();
+            catch_unwind(AssertUnwindSafe(condition)).unwrap_or_else(|_| abort())
         }
-        loop {
-            let key = unsafe { c::cc_event_listen(self.raw()) };
-            if condition() {
-                unsafe { c::cc_event_cancel(self.raw()) };
-                return true;
-            }
-            if !unsafe { c::cc_event_wait_until(self.raw(), key, deadline) } {
-                return condition();
-            }
-        }
+        unsafe { c::cc_event_await(self.raw(), call::<F>, (&mut condition as *mut F).cast(), deadline) }
     }
     /// After the write that may have made the condition hold.
     pub fn notify_one(&self) {
@@ -251,6 +256,26 @@ impl<T> Lock<T> {
     }
     pub fn lock_timeout(&self, duration: Duration) -> Option<Guard<'_, T>> {
         unsafe { c::cc_lock_acquire_timeout(self.word.get(), nanoseconds(duration)) }.then(|| self.guard())
+    }
+}
+
+impl<T> Guard<'_, T> {
+    /// Waits until the condition holds. The lock is held at every look at it and afterwards. Whoever changes the value
+    /// notifies the event, under the lock or after it.
+    pub fn wait_for(&mut self, event: &Event, condition: impl FnMut(&mut T) -> bool) {
+        self.wait_until(event, condition, u64::MAX);
+    }
+    /// The same for at most so long; whether it holds.
+    pub fn wait_timeout(&mut self, event: &Event, condition: impl FnMut(&mut T) -> bool, duration: Duration) -> bool {
+        self.wait_until(event, condition, unsafe { c::cc_deadline_in(nanoseconds(duration)) })
+    }
+    fn wait_until(&mut self, event: &Event, mut condition: impl FnMut(&mut T) -> bool, deadline: u64) -> bool {
+        while !condition(self) {
+            if !unsafe { c::cc_lock_wait_until(self.lock.word.get(), event.raw(), deadline) } {
+                return condition(self);
+            }
+        }
+        true
     }
 }
 
@@ -373,4 +398,43 @@ impl<T> Drop for Channel<T> {
         }
         unsafe { c::cc_channel_destroy(self.raw) }
     }
+}
+
+/// Which of several channels that are ready a select takes.
+#[derive(Clone, Copy)]
+pub enum Order {
+    /// Any of them, so that none starves.
+    Fair = 0,
+    /// The first one.
+    InOrder = 1,
+}
+
+/// Receives from the first of several channels that has something, or is closed: which one, and what. None: the time is
+/// up; without a duration it waits as long as it takes. At least one channel.
+pub fn receive_from_one<T>(
+    channels: &[&Channel<T>],
+    order: Order,
+    duration: Option<Duration>,
+) -> Option<(usize, Result<T, Refused>)> {
+    let mut message = MaybeUninit::<Padded<T>>::uninit();
+    let mut cases: Vec<c::SelectCase> = channels
+        .iter()
+        .map(|channel| c::SelectCase {
+            channel: channel.raw,
+            message: message.as_mut_ptr().cast(),
+            operation: 0,
+            result: 0,
+            of_the_library: [std::ptr::null_mut(); 3],
+        })
+        .collect();
+    let deadline = duration.map_or(u64::MAX, |some| unsafe { c::cc_deadline_in(nanoseconds(some)) });
+    let mut which = 0;
+    if unsafe { c::cc_select_until(cases.as_mut_ptr(), cases.len(), order as u32, &mut which, deadline) } != 0 {
+        return None;
+    }
+    let received = match cases[which].result {
+        0 => Ok(unsafe { std::ptr::addr_of!((*message.as_ptr()).0).read() }),
+        result => Err(Channel::<T>::refused(result)),
+    };
+    Some((which, received))
 }

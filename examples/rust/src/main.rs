@@ -1,5 +1,5 @@
 //! Every layer once. `cargo run --offline` in this folder builds the C library too.
-use concede::{costs, now, pause, Backoff, Channel, Event, Lock, Parker, Refused};
+use concede::{costs, now, pause, receive_from_one, Backoff, Channel, Event, Lock, Order, Parker, Refused};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -65,6 +65,20 @@ fn main() {
     PARKER.park();
     other.join().unwrap();
 
+    let (jobs, added) = (Lock::new(Vec::new()), Event::new());
+    assert!(!jobs.lock().wait_timeout(&added, |jobs| !jobs.is_empty(), Duration::from_millis(1)));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for job in 0..3 {
+                jobs.lock().push(job);
+                added.notify_one();
+            }
+        });
+        let mut held = jobs.lock();
+        held.wait_for(&added, |jobs| jobs.len() == 3);
+        assert_eq!(*held, [0, 1, 2]);
+    });
+
     let words = Channel::<String>::new(16).expect("memory");
     assert_eq!(words.try_recv(), Err(Refused::NotNow));
     assert_eq!(words.recv_timeout(Duration::from_millis(1)), Err(Refused::TimedOut));
@@ -84,5 +98,18 @@ fn main() {
     let units = Channel::<()>::new(2).expect("memory");
     units.send(()).unwrap();
     assert_eq!(units.recv(), Ok(()));
+
+    let (urgent, ordinary) = (Channel::<String>::new(4).expect("memory"), Channel::new(4).expect("memory"));
+    let both = [&urgent, &ordinary];
+    assert_eq!(receive_from_one(&both, Order::Fair, Some(Duration::from_millis(1))), None);
+    thread::scope(|scope| {
+        scope.spawn(|| ordinary.send("later".to_string()).unwrap());
+        assert_eq!(receive_from_one(&both, Order::Fair, None), Some((1, Ok("later".to_string()))));
+    });
+    ordinary.send("last".to_string()).unwrap();
+    urgent.send("first".to_string()).unwrap();
+    assert_eq!(receive_from_one(&both, Order::InOrder, None), Some((0, Ok("first".to_string()))));
+    urgent.close();
+    assert_eq!(receive_from_one(&both, Order::InOrder, None), Some((0, Err(Refused::Closed))));
     println!("received everything: {total}");
 }

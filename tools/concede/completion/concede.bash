@@ -29,7 +29,7 @@ _concede() {
         case $value in
         '') words="$(_concede_help "$program" "$command" | grep -oE '^  (-.,)? +--[a-z-]+' | grep -oE -e '--[a-z-]+')"
             if [[ $command == bench && $current != -* ]]; then
-                words="cas lock condition park channel select all"
+                words="cas lock condition park channel select shared all"
                 words+=" $("$program" bench --list 2>/dev/null | sed -n '2,/^[a-z]/s/^  //p')"
             elif [[ $command == simulate && $current != -* ]]; then
                 words="cas lock park channel all"

@@ -720,6 +720,36 @@ template <class T> class channel<T, false>
     unsigned char *places_; /* the first of them, aligned */
 };
 
+/* ---- Counters --------------------------------------------------------------------------------------------------- */
+
+/* What this process has waited so far, as cc_counters() tells it; `out << concede::counters()` writes it to a stream of
+ * any kind, a line each for lock, event and channel. */
+struct counters : cc_counters_t {
+    counters() noexcept
+    {
+        ::cc_counters(this);
+    }
+};
+
+namespace detail
+{
+
+template <class Stream> void write_counted(Stream &out, const char *kind, const cc_counted_t &now)
+{
+    out << kind << ": " << now.waits << " waits, " << now.spun << " spun, " << now.yielded << " yielded, " << now.slept
+        << " slept for " << now.slept_ns << " ns; " << now.wakes << " wake-ups, " << now.wakes_in_vain << " in vain\n";
+}
+
+} // namespace detail
+
+template <class Stream> Stream &operator<<(Stream &out, const counters &now)
+{
+    detail::write_counted(out, "lock", now.lock);
+    detail::write_counted(out, "event", now.event);
+    detail::write_counted(out, "channel", now.channel);
+    return out;
+}
+
 /* ---- Select ----------------------------------------------------------------------------------------------------- */
 
 namespace detail

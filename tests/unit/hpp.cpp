@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -636,3 +637,14 @@ TEST(a_descriptor_of_each_side)
     CHECK(!texts.arm_recv() && texts.arm_send());
 }
 #endif
+
+TEST(counters_are_written_to_a_stream)
+{
+    std::ostringstream out;
+    concede::counters now;
+    now.lock = { 6, 1, 2, 3, 4, 5, 7 };
+    out << now << concede::counters().event.waits;
+    std::string text = out.str();
+    CHECK(text.find("lock: 6 waits, 1 spun, 2 yielded, 3 slept for 7 ns; 4 wake-ups, 5 in vain\nevent: ") == 0);
+    CHECK(text.find("\nchannel: ") != std::string::npos);
+}

@@ -10,8 +10,8 @@
  *   IN_ONE_PROCESS                         optional: two threads, to compare with
  * All of them are undefined again at the end. No include guard: once for each subject.
  *
- * Thread 0 is this process. The other process is made before the measurement begins, and thread 1 only tells it on which
- * CPU to go, and waits for its end. A message of value 0 says that all is over. */
+ * Thread 0 is this process. The other process is made before the measurement begins, and thread 1 only tells it on
+ * which CPU to go, and waits for its end. A message of value 0 says that all is over. */
 #if !defined(BENCH_SHARED_LOOPS)
 #define BENCH_SHARED_LOOPS
 #include "../bench.h"

@@ -11,8 +11,8 @@
  *                    pinned, the cost of a cache line between two CPUs probed around each round. engine.h lists its
  *                    files; results.h is what it gives.
  *
- * A family is cas, lock, condition, park, channel, select or shared; a workload is one question about it (`workloads` in
- * workloads.c), and a run is a workload with its parameters fixed (threads, time outside the lock, interval between
+ * A family is cas, lock, condition, park, channel, select or shared; a workload is one question about it (`workloads`
+ * in workloads.c), and a run is a workload with its parameters fixed (threads, time outside the lock, interval between
  * messages ...). */
 #ifndef CONCEDE_BENCH_H
 #define CONCEDE_BENCH_H

@@ -94,8 +94,8 @@ void *cc_os_segment_map_(int own, size_t header, size_t gap, size_t bytes);
 void cc_os_segment_unmap_(void *mapping, size_t header, size_t gap, size_t bytes);
 
 /* Locks of a segment, by their numbers. Each is held by one `own` descriptor at most, and the system takes it back when
- * the process that has it dies, after the last of its threads. Who takes it sees all that those did who had it before
- * they gave it back or died. None of these waits. */
+ * the process that has it dies, after the last of its threads. Who takes it, or asks for it, sees all that those did
+ * who had it before, until they gave it back or died. None of these waits. */
 bool cc_os_segment_lock_(int own, uint32_t number);      /* takes it; false: another has it */
 void cc_os_segment_unlock_(int own, uint32_t number);    /* gives it back */
 bool cc_os_segment_is_locked_(int own, uint32_t number); /* whether another has it */

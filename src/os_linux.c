@@ -276,7 +276,7 @@ static uint32_t affinity_cpus_(void)
 
 /* ---- Segments --------------------------------------------------------------------------------------------------- */
 
-/* Where addresses have 64 bits: the words of a shared channel need them. */
+/* Where addresses have 64 bits: the stamps of a shared channel need them (doc/shared.md). */
 #if UINTPTR_MAX > UINT32_MAX
 #define CC_OS_HAS_SEGMENTS_
 #include <pthread.h>

@@ -441,6 +441,9 @@ static int join_(cc_shared_t *shared)
         cc_store_release(participant, word + 1); /* [shared.buried] pairs with the loads of a participant's word */
         shared->self = i;
         cc_shared_look_for_deaths_(shared, (uint32_t)(cc_os_now_() / NS_PER_MS));
+        /* The sender before this process may be dead while another one is just burying it, which has its lock. This
+         * process may send from now on, and finds out first how far that one got. */
+        if (shared->kind == CC_CHANNEL_SPSC) cc_shared_spsc_bury_(cc_shared_channel(shared));
         for (uint32_t k = 1; k < CC_PARTICIPANTS_; k++) {
             /* [shared.buried] as above: deaths before it came are no business of this process */
             shared->reported[k] = cc_load_acquire(&shared->segment->participants[k]) >> 1;

@@ -7,9 +7,10 @@
  * taken back. This is the same whether it is done once, twice, or by a sender that dies in the middle of it, and for a
  * sender that is between two messages it changes nothing; so it is done after any death.
  *
- * The inline path must not go on before that. So a death moves `closed` from OPEN to MEND, which for the inline path is
- * a channel that has no room, and the sender moves it back. That word orders nothing: a sender that lives reads its own
- * stamps, and one that takes over comes after a death that it was told of ([shared.buried]) or that it buried. */
+ * The inline path must not go on before that. So a death, and whoever opens the segment, moves `closed` from OPEN to
+ * MEND, which for the inline path is a channel that has no room; the sender moves it back. That word orders nothing:
+ * a sender that lives reads its own stamps, and one that takes over comes after a death that it was told of
+ * ([shared.buried]), that it buried, or that was before it opened the segment. */
 #include "shared.h"
 
 void cc_shared_spsc_bury_(cc_channel_t *channel)

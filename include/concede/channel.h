@@ -119,9 +119,9 @@ typedef struct cc_mpmc {
  *            says so first)                                                   the receiver -> DRAINED
  * ACCEPTED   SPSC: the sender sent its last messages and then saw the close: they count, and the receiver will get them
  * DRAINED    SPSC: the receiver saw the close and then no message: what the sender sends from here on does not count
- * MEND       SPSC between processes, open: one of them has died, and before its next message the sender finds out how
- *            far the one before it got                                        a death: OPEN -> MEND; the sender -> OPEN
- */
+ * MEND       SPSC between processes, open: one of them has died or come, and before its next message the sender finds
+ *            out how far the one before it got                                whoever saw that: OPEN -> MEND;
+ *                                                                             the sender -> OPEN */
 enum { CC_CHANNEL_OPEN_, CC_CHANNEL_CLOSED_, CC_CHANNEL_ACCEPTED_, CC_CHANNEL_DRAINED_, CC_CHANNEL_MEND_ };
 
 /* Those who wait for one side of the channel without sleeping on its event: threads that select, and a descriptor. All

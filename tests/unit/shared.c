@@ -367,6 +367,44 @@ TEST(two_that_die_at_once_beside_one_that_is_stopped_are_told_twice_to_each)
     close(fd);
 }
 
+/* A sender dies between taking a position and stamping it. Another process has its lock, as one that is just burying it
+ * has; meanwhile a new sender opens the segment, and what it sends must not end up behind the gap. */
+TEST(a_sender_that_opens_while_another_is_buried_loses_nothing)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    cc_shared_t *shared, *next;
+    int fd;
+    uint64_t message = 0;
+    char path[64];
+    cc_channel_options_t options = options_of(CC_CHANNEL_SPSC, 4, 8);
+    REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
+    cc_channel_t *channel = cc_shared_channel(shared);
+    pid_t child = child_that_waits(fd); /* the second participant */
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    channel->spsc.tail += 2;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int burier = open(path, O_RDWR | O_CLOEXEC);
+    struct flock lock = { .l_type = F_WRLCK, .l_start = 2, .l_len = 1 };
+    REQUIRE(burier >= 0 && fcntl(burier, 37 /* F_OFD_SETLK */, &lock) == 0);
+    REQUIRE(cc_shared_open_fd(&next, fd) == 0);
+    message = 42;
+    CHECK_EQ(cc_channel_try_send(cc_shared_channel(next), &message), 0);
+    close(burier);
+    message = 0;
+    int error;
+    while ((error = cc_channel_recv_timeout(channel, &message, UINT64_C(2000000000))) == EOWNERDEAD) {}
+    CHECK_EQ(error, 0);
+    CHECK_EQ(message, 42);
+    message = 43;
+    CHECK_EQ(cc_channel_try_send(cc_shared_channel(next), &message), 0);
+    CHECK_EQ(cc_channel_try_recv(channel, &message), 0);
+    CHECK_EQ(message, 43);
+    cc_shared_close(next);
+    cc_shared_close(shared);
+    close(fd);
+}
+
 TEST(a_child_of_fork_does_not_keep_its_parent_alive)
 {
     SKIP_IF(!is_there(), "this system has none");

@@ -865,13 +865,14 @@ uint32_t model_random_(void)
 
 /* ---- what os.h asks ---- */
 
-enum { BUCKETS = 1024 };
+enum { BUCKETS = 16384 }; /* naps are on words of the stack: several for each thread */
 static bucket buckets[BUCKETS];
 
 static bucket *bucket_of(const uint32_t *word)
 {
     size_t at = slot_of((uintptr_t)word / 4, BUCKETS);
-    while (buckets[at].word && buckets[at].word != word) at = (at + 1) % BUCKETS;
+    for (uint32_t tried = 0; buckets[at].word && buckets[at].word != word; at = (at + 1) % BUCKETS)
+        if (++tried == BUCKETS) fail("threads sleep on too many words");
     buckets[at].word = word;
     return &buckets[at];
 }

@@ -1,7 +1,22 @@
-/* backoff.c: where random backoffs start. */
+/* backoff.c: where random backoffs start, and long ones. */
 #include "backoff.h"
 
 #include <concede/atomic.h>
+
+#include "os.h"
+
+enum { NAP_FROM_NS = 16000 }; /* to sleep for less than this takes longer than it saves */
+
+void cc_backoff_stay_away_(uint64_t ns, uint64_t deadline)
+{
+    uint32_t nobody = 0; /* ... wakes it */
+    if (ns < NAP_FROM_NS) {
+        cc_backoff_pause_(cc_backoff_pauses_(ns));
+    } else {
+        uint64_t until = cc_deadline_in(ns);
+        (void)cc_os_wait_(&nobody, 0, until < deadline ? until : deadline);
+    }
+}
 
 #if defined(CC_MODEL)
 /* A checker runs the same program again and again, so that nothing in it may depend on what came before; a simulator

@@ -8,4 +8,8 @@
  * two waits repeat the same series. 3 ns (AMD EPYC under KVM) and no system call. Any thread. */
 uint32_t cc_backoff_seed_(void);
 
+/* Stays away from a line that many threads want, for about `ns` nanoseconds but not past the deadline. A long while is
+ * a sleep that only time ends: the CPU is free for others, and nobody pays for a wake-up. */
+void cc_backoff_stay_away_(uint64_t ns, uint64_t deadline);
+
 #endif

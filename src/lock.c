@@ -65,9 +65,11 @@ enum {
  * `concede bench lock` on 2 CPUs of AMD Zen 4 under KVM:
  *   SPIN         all spinning of one wait, before it sleeps: what a wake-up costs both sides
  *   NEAREST      no line gets from one core to another faster (sim/machines: 18 ns at the least)
+ *   LOOK         what a look is taken to last, where all releases are counted. Without it two threads that take turns
+ *                on one die pass for one that has the lock for itself: lock.map with 8 CPUs loses an eighth. Where
+ *                some are not, the count is too low anyway, and lock.tight with 8 threads would lose a tenth
  *   SHORT        what a waiter takes for a short section, in time that it pauses. Half of it and twice as much change
  *                nothing but lock.map at 32 CPUs and more, by a tenth
- *   NAP_FROM     to sleep for less than this takes longer than it saves
  *   AWAY_MAX     the longest interval of staying away: no more than until somebody is owed the lock
  *   YIELD_AFTER  a section that lasts longer may be one whose holder has lost its CPU, perhaps to us
  *   SHARE_AFTER  the end of a longer section is worth knowing, although saying so takes the line from the holder
@@ -80,7 +82,7 @@ enum {
 #if !defined(CC_LOCK_OWED_NS)
 #define CC_LOCK_OWED_NS 1000000
 #endif
-enum { NEAREST_NS = 16, SHORT_NS = 500, NAP_FROM_NS = 16000, AWAY_MAX_NS = 1000000 };
+enum { NEAREST_NS = 16, LOOK_NS = 32, SHORT_NS = 500, AWAY_MAX_NS = 1000000 };
 enum { YIELD_AFTER_NS = 4000, SHARE_AFTER_NS = 128 };
 
 /* Lets another thread run, which may be the holder, where yields pay at the moment; returns whether it did. */
@@ -198,19 +200,6 @@ static uint64_t releases_(uint32_t last, uint32_t seen)
     return seen == HELD && last != HELD;
 }
 
-/* Stays away from the line for a while. A long while is a sleep that only time ends: it says nothing in the word, so no
- * release pays for it. */
-static void stay_away_(const waiter_t *w, uint64_t ns)
-{
-    uint32_t nobody = 0; /* ... wakes it */
-    if (ns < NAP_FROM_NS || w->never_calls) {
-        cc_backoff_pause_(pauses_in_(w, ns));
-    } else {
-        uint64_t until = cc_deadline_in(ns);
-        (void)cc_os_wait_(&nobody, 0, until < w->deadline ? until : w->deadline);
-    }
-}
-
 /* Waits awake for about `spin_ns`, not counting the time that it stays away; returns whether it took the lock. How it
  * waits is up to the count of releases:
  *
@@ -261,7 +250,7 @@ static bool spin_(waiter_t *w)
             looked_at = 0;
         }
         if (releases) {
-            uint64_t waited_ns = away_ns + (uint64_t)same_section * SHORT_NS / short_section;
+            uint64_t waited_ns = away_ns + (uint64_t)same_section * SHORT_NS / short_section + (stores ? 0 : LOOK_NS);
             if (!forgotten) is_local = releases * NEAREST_NS > waited_ns;
             bool is_short = releases * short_section > same_section; /* after staying away it is, for all we know */
             lost = is_local || is_short ? lost + 1 : 0;
@@ -274,8 +263,12 @@ static bool spin_(waiter_t *w)
             away_ns = cc_backoff_random_up_to_(&rng, (uint32_t)range);
             if (is_local) away_ns = (away_ns + range) / 2; /* the rarer, the more evenly, so that all have their turn */
             if (yields && lost > 1) w->has_yielded |= yield_();
-            stay_away_(w, away_ns);
-            if (!w->never_calls) looked_at = cc_os_now_();
+            if (w->never_calls) {
+                cc_backoff_pause_(pauses_in_(w, away_ns));
+            } else {
+                cc_backoff_stay_away_(away_ns, w->deadline);
+                looked_at = cc_os_now_();
+            }
             continue;
         }
         if (seen == HELD && stores && same_section >= share_after) { /* share; relaxed: a hint */

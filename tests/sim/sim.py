@@ -84,7 +84,7 @@ def a_channel_that_many_threads_want_does_not_collapse(machine):
     few = found["channel.many", 8, "concede mpmc"]
     for cpus in (32, 128):
         many = found["channel.many", cpus, "concede mpmc"]
-        need(many > 0.35 * few, "%d:%d %s, 8:8 %s" % (cpus, cpus, many, few))
+        need(many > 0.45 * few, "%d:%d %s, 8:8 %s" % (cpus, cpus, many, few))
 
 
 @case
@@ -102,23 +102,24 @@ def a_cohort_lock_beats_a_queue_lock_across_sockets():
         "cas.fetch_mul; concede kept; xeon-4x64; 8,64,256; 0.75",
         "lock.tight; concede; epyc-2x64; 8,64,128; 0.75",
         "lock.tight; concede; xeon-4x64; 8,64,256; 0.75",
+        "channel.pool; concede mpmc; arm-128; 8,127; 0.75",
     ]
 )
 def no_collapse_where_none_is_promised(what):
     workload, name, machine, cpus, least = what.split("; ")
-    found = figures(workload, "-m", machine, "--cpus", cpus, "--only", name, "--events", 150000)
+    found = figures(workload, "-m", machine, "--cpus", cpus, "--only", name, "--events", 250000)
     rates = [found[workload, int(n), name] for n in cpus.split(",")]
     need(min(rates) >= float(least) * rates[0], rates)
 
 
 # Sections that are longer, and work outside: the lock beside the best that sleeps.
-@case(each=["lock.apart; epyc-2x64; 8,64", "lock.apart; arm-128; 8,64"])
+@case(each=["lock.apart; epyc-2x64; 8,64; 0.85", "lock.apart; arm-128; 8,64; 0.85", "lock.apart; desktop; 8; 0.8"])
 def the_lock_keeps_up_with_the_best_that_sleeps(what):
-    workload, machine, cpus = what.split("; ")
+    workload, machine, cpus, least = what.split("; ")
     found = figures(workload, "-m", machine, "--cpus", cpus, "--only", "concede,futex mutex", "--events", 60000)
     for n in map(int, cpus.split(",")):
         best = max(found[workload, n, name] for name in ("futex mutex", "futex mutex, spins"))
-        need(found[workload, n, "concede"] >= 0.8 * best, "%d CPUs: %s" % (n, found))
+        need(found[workload, n, "concede"] >= float(least) * best, "%d CPUs: %s" % (n, found))
 
 
 @case

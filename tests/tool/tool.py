@@ -191,15 +191,15 @@ def output_that_cannot_be_written_is_said_before_measuring():
 @case
 def every_command_in_readme_and_manual_runs_and_fits_80_columns():
     text = (SOURCE / "README.md").read_text()
-    commands = set(re.findall(r"`(?:\./run (?:--peers )?|concede )((?:info|bench|tune|report)\b[^`]*)`", text))
+    commands = re.findall(r"`(?:\./run (?:--peers )?|concede )((?:info|bench|tune|report)\b[^`]*)`", text)
     page = (SOURCE / "man/concede.1").read_text()
-    commands |= set(re.findall(r"^concede (.*)$", page, flags=re.M))
+    commands += re.findall(r"^concede (.*)$", page, flags=re.M)
     need(len(commands) >= 6, commands)
     with tempfile.TemporaryDirectory() as folder:
         sample = pathlib.Path(folder, "results.json")
         sample.write_text(json.dumps(results()))
         pathlib.Path(folder, "build").mkdir()  # where scripts/publish keeps its results
-        for command in sorted(commands):
+        for command in dict.fromkeys(commands):  # in their order: one reads what the one before it wrote
             name, *arguments = command.split()
             arguments = [folder + "/" + a if re.search(r"\.(json|html)$", a) else a for a in arguments]
             if name == "bench" and not HAS_BENCH:

@@ -14,7 +14,7 @@
  * on all machines (with at most 2048, up to half of the rate was lost at 1 to 128). On 2 CPUs of AMD Zen 3 `concede
  * bench channel.many` does best with no less than 1 us, which is also what a look's time is worth that the clock cannot
  * resolve. No thread waits for longer than a millisecond, although a look took longer because its CPU was taken away
- * meanwhile; and a long wait is a sleep, so that the thread that won may be on the same CPU. */
+ * meanwhile. */
 enum { LOST_LEAST_NS = 1000, LOST_LEAST_LOOKS = 64, LOST_MOST_LOOKS = 8192, LOST_MOST_NS = 1000000 };
 
 static uint64_t range_after_loss_(uint64_t range, uint64_t look_ns)
@@ -61,7 +61,7 @@ static size_t take_positions_(cc_channel_t *channel, cc_direction_t direction, s
                 range = LOST_LEAST_NS;
                 rng = cc_backoff_seed_();
             }
-            cc_backoff_stay_away_(cc_backoff_random_up_to_(&rng, (uint32_t)range), CC_FOREVER);
+            cc_backoff_pause_(cc_backoff_random_(&rng) % cc_backoff_pauses_(range) + 1);
             uint64_t before = cc_os_now_();
             seen = cc_load_relaxed(&side->position);
             range = range_after_loss_(range, cc_os_now_() - before);

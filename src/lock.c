@@ -200,6 +200,13 @@ static uint64_t releases_(uint32_t last, uint32_t seen)
     return seen == HELD && last != HELD;
 }
 
+/* The row "share": asks for a count of releases. Returns the word as it is then, as far as we know. */
+static uint32_t share_(const waiter_t *w, uint32_t seen)
+{
+    if (seen != HELD || area_() <= CC_LOCK_NO_AREA_) return seen;
+    return cc_cas_relaxed(&w->lock->word, &seen, HELD | SHARED) ? HELD | SHARED : seen; /* relaxed: a hint */
+}
+
 /* Waits awake for about `spin_ns`, not counting the time that it stays away; returns whether it took the lock. How it
  * waits is up to the count of releases:
  *
@@ -263,6 +270,7 @@ static bool spin_(waiter_t *w)
             away_ns = cc_backoff_random_up_to_(&rng, (uint32_t)range);
             if (is_local) away_ns = (away_ns + range) / 2; /* the rarer, the more evenly, so that all have their turn */
             if (yields && lost > 1) w->has_yielded |= yield_();
+            last = share_(w, seen); /* else a section that follows would pass for this one */
             if (w->never_calls) {
                 cc_backoff_pause_(pauses_in_(w, away_ns));
             } else {
@@ -271,9 +279,7 @@ static bool spin_(waiter_t *w)
             }
             continue;
         }
-        if (seen == HELD && stores && same_section >= share_after) { /* share; relaxed: a hint */
-            if (cc_cas_relaxed(&w->lock->word, &seen, HELD | SHARED)) last = HELD | SHARED;
-        }
+        if (same_section >= share_after) last = share_(w, seen);
         away_ns = 0;
         same_section++;
         if (yields && ++since_yield > yield_after) {

@@ -85,7 +85,7 @@ int cc_os_segment_unlink_(const char *name);
 /* Closes it, which gives up its locks. In a child of fork() it is closed already. */
 void cc_os_segment_close_(int own);
 
-/* How often this process is the child of a fork(): whoever opened a segment at another number has none any more. */
+/* A number that is another one in the child of a fork(): whoever opened a segment at another one has none any more. */
 uint32_t cc_os_forks_(void);
 
 /* Maps its first `header` bytes, then `gap` bytes of private memory, then the rest; NULL: no memory. All three are

@@ -23,11 +23,6 @@ void cc_os_segment_close_(int own)
 {
 }
 
-uint32_t cc_os_forks_(void)
-{
-    return 0;
-}
-
 void *cc_os_segment_map_(int own, size_t header, size_t gap, size_t bytes)
 {
     return NULL;

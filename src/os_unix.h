@@ -143,5 +143,10 @@ void cc_os_bell_close_(int read_end, int write_end)
 #endif
 
 #if !defined(CC_OS_HAS_SEGMENTS_)
+uint32_t cc_os_forks_(void)
+{
+    return (uint32_t)getpid();
+}
+
 #include "os_none.h"
 #endif

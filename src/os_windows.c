@@ -159,4 +159,9 @@ void cc_os_bell_close_(int read_end, int write_end)
     (void)write_end;
 }
 
+uint32_t cc_os_forks_(void)
+{
+    return 0; /* there is no fork */
+}
+
 #include "os_none.h"

@@ -14,9 +14,9 @@ PIPE = r"pipe|fcntl|read|write|close|pthread_setcancelstate"
 SYSTEMS = {
     "macos": ("arm64-apple-macos11", None),
     "freebsd": ("x86_64-unknown-freebsd13",
-                r"_umtx_op|clock_gettime|cpuset_getaffinity|sched_yield|stub_errno|getenv|issetugid|" + PIPE),
+                r"_umtx_op|clock_gettime|cpuset_getaffinity|sched_yield|stub_errno|getenv|getpid|issetugid|" + PIPE),
     "openbsd": ("x86_64-unknown-openbsd7",
-                r"futex|clock_gettime|sched_yield|stub_errno|sysconf|getenv|issetugid|" + PIPE),
+                r"futex|clock_gettime|sched_yield|stub_errno|sysconf|getenv|getpid|issetugid|" + PIPE),
 }
 
 

@@ -130,7 +130,7 @@ TEST(each_call_does_what_the_manual_says)
     SKIP_IF(!is_there(), "this system has none");
     for (uint32_t kind = 0; kind < 2; kind++) {
         cc_shared_t *shared;
-        cc_channel_t *other;
+        cc_channel_t *other = NULL;
         int fd, polled = -1;
         uint64_t out[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, in[8] = { 0 };
         size_t which = 7, sent, got;

@@ -1,6 +1,7 @@
 #include <stddef.h>
 #define _SC_NPROCESSORS_ONLN 58
 long sysconf(int);
+int getpid(void);
 int issetugid(void);
 typedef long ssize_t;
 int pipe(int[2]);

@@ -214,6 +214,14 @@ def every_command_in_readme_and_manual_runs_and_fits_80_columns():
             need(max(map(len, text.splitlines()), default=0) <= 80, command + "\n" + text)
 
 
+@case(each=["bench", "simulate"])
+def list_fits_80_columns(name):
+    if name == "bench" and not HAS_BENCH:
+        return
+    text = concede(name, "--list", width=80)[0]
+    need("concede" in text and max(map(len, text.splitlines())) <= 80, text)
+
+
 # ---- info ----
 
 COSTS = {"pause", "yield", "clock", "fence", "wake_none", "wake_call", "wake", "sleep_cpu", "round_trip"}

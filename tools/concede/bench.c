@@ -143,8 +143,7 @@ static void print_list(void)
                 if ((*at)->family != family || strcmp((*at)->name, last) == 0)
                     continue; /* sizes of one implementation */
                 last = (*at)->name;
-                printf("  %s: ", last);
-                tool_wrap(stdout, 4, (*at)->uses);
+                tool_entry(last, (*at)->uses);
             }
     }
 }

@@ -196,20 +196,14 @@ static void print_list(void)
         sim_machine_t machine;
         char error[256];
         if (!sim_machine_parse(&machine, m->name, m->text, error, sizeof error)) tool_die("%s", error);
-        printf("  %s: %s\n", m->name, machine.title);
+        tool_entry(m->name, machine.title);
     }
     puts("workloads:");
-    for (const sim_workload_t *const *w = sim_workloads; *w; w++) {
-        printf("  %s: ", (*w)->name);
-        tool_wrap(stdout, 4, (*w)->title);
-    }
+    for (const sim_workload_t *const *w = sim_workloads; *w; w++) tool_entry((*w)->name, (*w)->title);
     puts("implementations:");
     for (const bench_peer *const *peer = sim_peers; *peer; peer++)
-        for (const bench_subject *const *at = (*peer)->subjects; *at; at++) {
-            if (!competes(*peer, at, NULL)) continue;
-            printf("  %s: ", (*at)->name);
-            tool_wrap(stdout, 4, (*at)->uses);
-        }
+        for (const bench_subject *const *at = (*peer)->subjects; *at; at++)
+            if (competes(*peer, at, NULL)) tool_entry((*at)->name, (*at)->uses);
 }
 
 static uint32_t counts_of(const request *r, const sim_machine_t *machine, const sim_workload_t *w, uint32_t *count)

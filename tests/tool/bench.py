@@ -190,6 +190,9 @@ def compare_tells_a_change_from_noise():
         need(re.search(r"^0 figures changed by more than the noise, [1-9]", text), text)  # and no heads without rows
         text = bench("--from", more, "--compare", before, width=200, code=1)[0]  # something got worse
         need("+900.0%" in text and "better" in text and "worse" in text, text[:500])
+        text = bench("--from", more, "--compare", before, width=80, code=1)[0]
+        need(max(map(len, text.splitlines())) <= 80, text[:500])
+        need(re.search(r"^lock\.tight, 32 threads\n {5,}.*after.*\n  .* M/s +.*%  better\n", text, flags=re.M), text)
         best, _ = sample(folder, scaled(10, of_lower=0.1))
         text = bench("--from", best, "--compare", before, width=200)[0]  # nothing got worse
         need("better" in text and "worse" not in text, text[:500])

@@ -610,14 +610,13 @@ static double noise_of(const bench_spread *spread)
 
 bool show_changes(const bench_report *before, const bench_report *after, uint32_t *worse)
 {
-    static const char *const heads[] = { "<", "<", "<", ">before", ">after", ">change", ">noise", "<" };
-    tool_table_t *table = tool_table(8, heads);
+    static const char *const heads[] = { "<", "<", ">before", ">after", ">change", "~noise", "<" };
     unsigned same = 0, changed = 0;
     *worse = 0;
     for (uint32_t i = 0; i < after->runs; i++) {
         const bench_run *run = &after->run[i], *old = NULL;
-        char name[128];
-        show_run_name(run, name, sizeof name);
+        unsigned changed_before = changed;
+        tool_table_t *table = tool_table(7, heads);
         for (uint32_t k = 0; k < before->runs && !old; k++)
             if (strcmp(before->run[k].workload, run->workload) == 0 &&
                 memcmp(&before->run[k].setting, &run->setting, sizeof run->setting) == 0)
@@ -634,7 +633,6 @@ bool show_changes(const bench_report *before, const bench_report *after, uint32_
                     continue;
                 }
                 changed++;
-                tool_cell(table, "%s", name);
                 tool_cell(table, "%s", is->name);
                 tool_cell(table, "%s", bench_metrics[m].title);
                 tool_cell(table, "%s", tool_figure(a->median));
@@ -646,9 +644,14 @@ bool show_changes(const bench_report *before, const bench_report *after, uint32_
                 *worse += !better;
             }
         }
+        if (changed > changed_before) {
+            char name[128];
+            show_run_name(run, name, sizeof name);
+            if (changed_before == 0) printf("Since %.10s, more than the noise:\n", before->date);
+            puts(name);
+        }
+        tool_table_print(table, stdout, 2);
     }
-    if (changed > 0) printf("Since %.10s, more than the noise:\n", before->date);
-    tool_table_print(table, stdout, 2);
     if (changed + same > 0)
         printf("%u %s changed by more than the noise, %u did not.\n", changed, changed == 1 ? "figure" : "figures",
                same);

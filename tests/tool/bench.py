@@ -54,6 +54,7 @@ def bench(*arguments, code=0, width=100, **more):
     "--markdown page|none of document, tables, machine",
     "--csv --markdown tables|choose one",
     "--csv --json -|choose one",
+    "--json lock|'lock' is a workload, not a file",
     "--jason|did you mean --json?",
 ])
 def wrong_argument_gets_one_line_and_exit_code_2(what):

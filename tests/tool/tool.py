@@ -120,6 +120,7 @@ def version_is_that_of_the_header():
         "report --from x --full|does not go with",
         "report page.html|the file goes after -o",
         "report -o - --json|cannot both go to standard output",
+        "simulate --json lock.tight|'lock.tight' is a workload, not a file",
     ]
 )
 def wrong_argument_gets_one_line_with_a_hint_and_exit_code_2(what):

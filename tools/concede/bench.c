@@ -316,7 +316,11 @@ static void take_option(request *r, int option, const char *value)
         measure->only = value;
         break;
     case QUICK: measure->quick = true; break;
-    case JSON: r->json = value; break;
+    case JSON:
+        if (is_workload(value))
+            tool_usage_error(&concede_bench, "--json: '%s' is a workload, not a file; put it before --json", value);
+        r->json = value;
+        break;
     case FROM: r->from = value; break;
     case COMPARE: r->compare = value; break;
     case CSV: r->csv = true; break;

@@ -12,7 +12,7 @@
 CC_CHANNEL_TYPED(number, uint64_t)
 
 #define SUBJECT           private_spsc
-#define NAME              "concede spsc, threads"
+#define NAME              "concede spsc threads"
 #define USES              "one process: CC_CHANNEL_TYPED send and recv, CC_CHANNEL_SPSC"
 #define FLAGS             (BENCH_OURS | BENCH_BASELINE | BENCH_CAN_SLEEP | BENCH_ONE_TO_ONE)
 #define CHANNEL           cc_channel_t *
@@ -29,7 +29,7 @@ static bool open_private(cc_channel_t **channel, uint32_t capacity, uint32_t kin
 #include "../loops/shared.h"
 
 #define SUBJECT           private_mpmc
-#define NAME              "concede mpmc, threads"
+#define NAME              "concede mpmc threads"
 #define USES              "one process: CC_CHANNEL_TYPED send and recv, CC_CHANNEL_MPMC"
 #define FLAGS             (BENCH_OURS | BENCH_CAN_SLEEP)
 #define CHANNEL           cc_channel_t *

@@ -255,6 +255,7 @@ host_load_t host_load(const int *cpus, uint32_t count)
     while (file && fgets(line, sizeof line, file)) {
         int cpu;
         unsigned long long user, nice, system, idle, iowait, irq, softirq, steal;
+        if (strncmp(line, "cpu ", 4) == 0) continue; /* the sum of all, whose first number %d would take for a CPU's */
         if (sscanf(line, "cpu%d %llu %llu %llu %llu %llu %llu %llu %llu", &cpu, &user, &nice, &system, &idle, &iowait,
                    &irq, &softirq, &steal) != 9)
             continue;
@@ -275,5 +276,6 @@ double host_others(const host_load_t *before, const host_load_t *after)
 {
     double passed = after->at - before->at;
     double others = after->busy - before->busy - (after->own - before->own);
-    return passed > 0 && after->cpus > 0 && others > 0 ? others / passed : 0;
+    if (passed <= 0 || after->cpus <= 0 || others <= 0) return 0;
+    return others < passed * after->cpus ? others / passed : after->cpus; /* the system counts in steps of 10 ms */
 }

@@ -452,6 +452,10 @@ def markdown_of_the_manual_is_up_to_date():
              if not (SOURCE / "doc/man" / (p.name + ".md")).exists()
              or (SOURCE / "doc/man" / (p.name + ".md")).read_text() != pathlib.Path(folder, p.name + ".md").read_text())
         none("%s belongs to no page" % p.name for p in RENDERED if p.name[:-3] not in {page.name for page in PAGES})
+    # A block of code that has marks of Markdown in it is text that was taken for code.
+    none("%s: code, by mistake: %s" % (p.name, block.strip()[:60]) for p in RENDERED
+         for block in re.findall(r"(?:^\n|\A)((?: {4}.*\n)+)", p.read_text(), flags=re.M)
+         if re.search(r"^ +\*\*?[\w\\-]+\*|^ +`", block, flags=re.M))
 
 
 @case

@@ -246,7 +246,7 @@ def script_is_run_by_its_interpreter():
 
 
 @case(each=["|which program?", "--compare 0 true|--compare takes a number",
-            "--compare 2 --profile true|do not go together"])
+            "--compare 2 --profile true|do not go together", "--json /bin/true /bin/true|put -- before"])
 def wrong_argument_gets_one_line(what):
     arguments, words = what.split("|")
     _, errors = concede_try(*arguments.split(), code=2)

@@ -54,6 +54,7 @@ def bench(*arguments, code=0, width=100, **more):
     "--markdown page|none of document, tables, machine",
     "--csv --markdown tables|choose one",
     "--csv --json -|choose one",
+    "--json lock|'lock' is a workload, not a file",
     "--jason|did you mean --json?",
 ])
 def wrong_argument_gets_one_line_and_exit_code_2(what):
@@ -190,6 +191,12 @@ def compare_tells_a_change_from_noise():
         need(re.search(r"^0 figures changed by more than the noise, [1-9]", text), text)  # and no heads without rows
         text = bench("--from", more, "--compare", before, width=200, code=1)[0]  # something got worse
         need("+900.0%" in text and "better" in text and "worse" in text, text[:500])
+        text = bench("--from", more, "--compare", before, width=80, code=1)[0]
+        need(max(map(len, text.splitlines())) <= 80, text[:500])
+        need(re.search(r"^lock\.tight, 32 threads\n {5,}.*after.*\n  .* M/s +.*%  better\n", text, flags=re.M), text)
+        busy, _ = sample(folder, lambda d: (scaled(10)(d), [r.update(others=[.5] * r["rounds"]) for r in d["runs"]]))
+        text = bench("--from", busy, "--compare", before)[0]
+        need("worse" not in text and "because other programs were busy" in text, text[:500])
         best, _ = sample(folder, scaled(10, of_lower=0.1))
         text = bench("--from", best, "--compare", before, width=200)[0]  # nothing got worse
         need("better" in text and "worse" not in text, text[:500])

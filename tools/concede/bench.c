@@ -143,8 +143,7 @@ static void print_list(void)
                 if ((*at)->family != family || strcmp((*at)->name, last) == 0)
                     continue; /* sizes of one implementation */
                 last = (*at)->name;
-                printf("  %s: ", last);
-                tool_wrap(stdout, 4, (*at)->uses);
+                tool_entry(last, (*at)->uses);
             }
     }
 }
@@ -317,7 +316,11 @@ static void take_option(request *r, int option, const char *value)
         measure->only = value;
         break;
     case QUICK: measure->quick = true; break;
-    case JSON: r->json = value; break;
+    case JSON:
+        if (is_workload(value))
+            tool_usage_error(&concede_bench, "--json: '%s' is a workload, not a file; put it before --json", value);
+        r->json = value;
+        break;
     case FROM: r->from = value; break;
     case COMPARE: r->compare = value; break;
     case CSV: r->csv = true; break;

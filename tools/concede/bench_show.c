@@ -608,16 +608,21 @@ static double noise_of(const bench_spread *spread)
     return spread->median > 0 ? (spread->q3 - spread->q1) / 2 / spread->median : 0;
 }
 
+/* Whether programs that were not asked for took so much of the CPUs that the rounds say little of another time. */
+static bool is_disturbed(const bench_report *report, const bench_run *run)
+{
+    return !report->neighbours[0] && bench_spread_of(run->others, run->rounds).median > BENCH_OTHERS_LIMIT;
+}
+
 bool show_changes(const bench_report *before, const bench_report *after, uint32_t *worse)
 {
-    static const char *const heads[] = { "<", "<", "<", ">before", ">after", ">change", ">noise", "<" };
-    tool_table_t *table = tool_table(8, heads);
-    unsigned same = 0, changed = 0;
+    static const char *const heads[] = { "<", "<", ">before", ">after", ">change", "~noise", "<" };
+    unsigned same = 0, changed = 0, disturbed = 0;
     *worse = 0;
     for (uint32_t i = 0; i < after->runs; i++) {
         const bench_run *run = &after->run[i], *old = NULL;
-        char name[128];
-        show_run_name(run, name, sizeof name);
+        unsigned changed_before = changed;
+        tool_table_t *table = tool_table(7, heads);
         for (uint32_t k = 0; k < before->runs && !old; k++)
             if (strcmp(before->run[k].workload, run->workload) == 0 &&
                 memcmp(&before->run[k].setting, &run->setting, sizeof run->setting) == 0)
@@ -626,6 +631,10 @@ bool show_changes(const bench_report *before, const bench_report *after, uint32_
             const bench_result *is = &run->result[k], *was = find_result(old, is->name);
             for (uint32_t m = 0; was && m < BENCH_COLUMNS; m++) {
                 if (is->metrics[m].count == 0 || was->metrics[m].count == 0 || m == BENCH_WORST) continue;
+                if (is_disturbed(after, run) || is_disturbed(before, old)) {
+                    disturbed++;
+                    continue;
+                }
                 const bench_spread *a = &was->metrics[m].value, *b = &is->metrics[m].value;
                 double change = a->median != 0 ? b->median / a->median - 1 : 0, noise = noise_of(a) + noise_of(b);
                 bool apart = b->q1 > a->q3 || b->q3 < a->q1;
@@ -634,7 +643,6 @@ bool show_changes(const bench_report *before, const bench_report *after, uint32_
                     continue;
                 }
                 changed++;
-                tool_cell(table, "%s", name);
                 tool_cell(table, "%s", is->name);
                 tool_cell(table, "%s", bench_metrics[m].title);
                 tool_cell(table, "%s", tool_figure(a->median));
@@ -646,11 +654,17 @@ bool show_changes(const bench_report *before, const bench_report *after, uint32_
                 *worse += !better;
             }
         }
+        if (changed > changed_before) {
+            char name[128];
+            show_run_name(run, name, sizeof name);
+            if (changed_before == 0) printf("Since %.10s, more than the noise:\n", before->date);
+            puts(name);
+        }
+        tool_table_print(table, stdout, 2);
     }
-    if (changed > 0) printf("Since %.10s, more than the noise:\n", before->date);
-    tool_table_print(table, stdout, 2);
     if (changed + same > 0)
         printf("%u %s changed by more than the noise, %u did not.\n", changed, changed == 1 ? "figure" : "figures",
                same);
-    return changed + same > 0;
+    if (disturbed > 0) printf("Not compared, because other programs were busy, before or now: %u.\n", disturbed);
+    return changed + same + disturbed > 0;
 }

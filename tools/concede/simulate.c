@@ -157,16 +157,20 @@ static void parse_counts(request *r, const char *text)
     } while (*at);
 }
 
+static bool is_workload(const char *word)
+{
+    bool known = strcmp(word, "all") == 0;
+    for (const sim_workload_t *const *w = sim_workloads; *w; w++)
+        known |= word[0] && strncmp((*w)->name, word, strlen(word)) == 0;
+    return known;
+}
+
 static void add_workload(request *r, const char *word)
 {
-    const char *names[64] = { "all", "cas", "lock", "park", "channel" };
-    uint32_t n = 5;
-    bool known = strcmp(word, "all") == 0;
-    for (const sim_workload_t *const *w = sim_workloads; *w; w++) {
-        known |= word[0] && strncmp((*w)->name, word, strlen(word)) == 0;
-        if (n < 63) names[n++] = (*w)->name;
-    }
-    if (!known) {
+    if (!is_workload(word)) {
+        const char *names[64] = { "all", "cas", "lock", "park", "channel" };
+        uint32_t n = 5;
+        for (const sim_workload_t *const *w = sim_workloads; *w && n < 63; w++) names[n++] = (*w)->name;
         const char *closest = tool_closest(word, names);
         if (closest) tool_usage_error(&concede_simulate, "unknown workload '%s'; did you mean %s?", word, closest);
         tool_usage_error(&concede_simulate, "unknown workload '%s'; --list shows them", word);
@@ -196,20 +200,14 @@ static void print_list(void)
         sim_machine_t machine;
         char error[256];
         if (!sim_machine_parse(&machine, m->name, m->text, error, sizeof error)) tool_die("%s", error);
-        printf("  %s: %s\n", m->name, machine.title);
+        tool_entry(m->name, machine.title);
     }
     puts("workloads:");
-    for (const sim_workload_t *const *w = sim_workloads; *w; w++) {
-        printf("  %s: ", (*w)->name);
-        tool_wrap(stdout, 4, (*w)->title);
-    }
+    for (const sim_workload_t *const *w = sim_workloads; *w; w++) tool_entry((*w)->name, (*w)->title);
     puts("implementations:");
     for (const bench_peer *const *peer = sim_peers; *peer; peer++)
-        for (const bench_subject *const *at = (*peer)->subjects; *at; at++) {
-            if (!competes(*peer, at, NULL)) continue;
-            printf("  %s: ", (*at)->name);
-            tool_wrap(stdout, 4, (*at)->uses);
-        }
+        for (const bench_subject *const *at = (*peer)->subjects; *at; at++)
+            if (competes(*peer, at, NULL)) tool_entry((*at)->name, (*at)->uses);
 }
 
 static uint32_t counts_of(const request *r, const sim_machine_t *machine, const sim_workload_t *w, uint32_t *count)
@@ -470,7 +468,12 @@ static int run_simulate(int argc, char **argv)
             if (!tool_parse_count(args.value, 1, UINT64_C(1) << 40, c == SEED ? &r.seed : &r.events))
                 tool_usage_error(&concede_simulate, "--%s: '%s' is no number from 1 on", options[c].name, args.value);
             break;
-        case JSON: r.json = args.value; break;
+        case JSON:
+            if (is_workload(args.value))
+                tool_usage_error(&concede_simulate, "--json: '%s' is a workload, not a file; put it before --json",
+                                 args.value);
+            r.json = args.value;
+            break;
         case CSV: r.csv = true; break;
         case LIST: print_list(); return 0;
         }

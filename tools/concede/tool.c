@@ -354,6 +354,14 @@ void tool_wrap(FILE *out, int indent, const char *text)
     putc('\n', out);
 }
 
+void tool_entry(const char *name, const char *text)
+{
+    char entry[1024];
+    snprintf(entry, sizeof entry, "%s: %s", name, text);
+    fputs("  ", stdout);
+    tool_wrap(stdout, 4, entry);
+}
+
 struct tool_table {
     int columns;
     const char *const *heads;

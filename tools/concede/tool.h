@@ -80,6 +80,8 @@ const char *tool_plain(void);
 
 /* Prints text wrapped to the width, each line after the first indented by `indent`; a line end starts a new one. */
 void tool_wrap(FILE *out, int indent, const char *text);
+/* Prints an entry of a list to stdout, indented and wrapped: a name and what it is. */
+void tool_entry(const char *name, const char *text);
 
 /* A table: heads[i] starts with '<' or '>', the side it is aligned to, or with '~', which is '>' for a column that may
  * be left out. Where the table is too wide, these are, the first one first, or a last column of text is wrapped; where

@@ -783,6 +783,7 @@ static int run(int argc, char **argv)
     plan_t plan = { .input = -1 };
     tool_output_t output = { NULL, NULL };
     uint64_t pairs = 0;
+    struct stat there;
     for (int c; !plan.arguments && (c = tool_next(&args)) != TOOL_END;) {
         switch (c) {
         case TOOL_WORD: plan.arguments = argv + args.index - 1; break; /* what follows is the program's */
@@ -791,7 +792,12 @@ static int run(int argc, char **argv)
                 tool_usage_error(&concede_try, "--compare takes a number from 1 to 1000");
             break;
         case PROFILE: plan.keeps = true; break;
-        default: output.path = args.value; break;
+        default:
+            if (stat(args.value, &there) == 0 && S_ISREG(there.st_mode) && access(args.value, X_OK) == 0)
+                tool_usage_error(&concede_try, "--json: '%s' is a program; put -- before the program to run",
+                                 args.value);
+            output.path = args.value;
+            break;
         }
     }
     if (!plan.arguments) tool_usage_error(&concede_try, "which program? Name it after the options");

@@ -36,7 +36,7 @@ __attribute__((used)) uint64_t stores_begun;
 #else
 __attribute__((used, externally_visible)) uint64_t stores_begun;
 #endif
-volatile int is_over; /* for the debugger */
+volatile int is_over, is_marked; /* for the debugger */
 #endif
 #if defined(__GLIBC__)
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
@@ -237,6 +237,7 @@ int main(int argc, char **argv)
     if (strcmp(situation, "step") == 0) {
         cc_lock_acquire(&lock);
         one_release();
+        CHECK(!is_marked || (lock.word & CC_LOCK_PARKED_));
         CHECK(cc_lock_try_acquire(&lock));
     }
     return 0;

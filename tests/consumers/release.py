@@ -139,6 +139,24 @@ def a_debugger_that_goes_step_by_step_gets_to_the_end():
     need("exited normally" in out, out[-3000:])
 
 
+@case
+def a_mark_that_comes_at_any_instruction_of_a_release_is_not_wiped_out():
+    """The debugger stops the release at each of its instructions in turn and writes what a waiter would. The stop calls
+    the sequence off; if the look at the word or the store were outside of it, the mark would be gone."""
+    needs_stores()
+    program = build("marked", "gcc", "-g")
+    listing = run(tool("gdb"), "-batch", "-nx", "-ex", "disassemble one_release", program)
+    script = work / "marked.gdb"
+    script.write_text("set $marked = 0\n" + "".join(
+        "tbreak *((char *)one_release + %s)\ncommands\nsilent\nif lock.word == 1\nset var lock.word = %d\n"
+        "set var is_marked = 1\nset $marked = $marked + 1\nend\ncontinue\nend\nrun step\n"
+        'if $_exitcode != 0\nprintf "wiped out at %s\\n"\nend\ndelete\n' % (offset, 77 << 8 | 1 | 2 | 4, offset)
+        for offset in re.findall(r"<\+(\d+)>:", listing)) + 'printf "marked %d times\\n", $marked\n')
+    out = run(tool("gdb"), "-batch", "-nx", "-x", script, program)
+    need("wiped out" not in out, out[-3000:])
+    need(int(re.search(r"^marked (\d+) times$", out, flags=re.M).group(1)) > 10, out[-3000:])
+
+
 @case(each=["no-membarrier", "no-rseq"])
 def it_is_no_store_where_a_filter_forbids_what_it_needs(situation):
     expect(run(build(situation, "cc"), situation), "plain: " + MODIFY)

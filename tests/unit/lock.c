@@ -684,6 +684,36 @@ TEST(a_lock_that_nobody_waits_for_is_released_by_a_store)
     CHECK_EQ(calls() + fake.barriers, 0);
 }
 
+/* Whether the sequence stored. Afterwards the system must find no descriptor: the code may be unloaded. */
+static bool stores_into(uint32_t *word, const uintptr_t *area_now)
+{
+    uintptr_t area = fake.sequence_area;
+    void **descriptor = (void **)((char *)__builtin_thread_pointer() + (ptrdiff_t)area);
+    cc_atomic_sequence_store_(word, CC_LOCK_HELD_, 0, area, area_now, failed);
+    CHECK_EQ((uintptr_t)*descriptor, 0);
+    return true;
+failed:
+    CHECK_EQ((uintptr_t)*descriptor, 0);
+    return false;
+}
+
+TEST(a_sequence_that_finds_another_word_or_area_stores_nothing_and_leaves_nothing_behind)
+{
+    if (!set_up_stores(2)) return;
+    uintptr_t area = fake.sequence_area, lost = LOST;
+    uint32_t held = HELD, shared = HELD | SHARED, wanted = HELD;
+    for (int i = 0; i < 100; i++) { /* an interrupt would clear the descriptor, too, but not each time */
+        CHECK(!stores_into(&shared, &area));
+        CHECK_EQ(shared, HELD | SHARED);
+        CHECK(!stores_into(&held, &lost));
+        CHECK_EQ(held, HELD);
+    }
+    bool stored = false; /* an interrupt calls it off, but not each time */
+    for (int i = 0; i < 100 && !stored; i++) stored = stores_into(&wanted, &area);
+    CHECK(stored);
+    CHECK_EQ(wanted, 0);
+}
+
 TEST(whoever_waits_knows_how_it_is_released)
 {
     set_up_held(2);

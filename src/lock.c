@@ -134,11 +134,11 @@ static void barrier_(void)
     uint32_t nobody = 0; /* ... wakes it: time passes */
     if (area > CC_LOCK_NO_AREA_) {
         if (cc_os_sequence_barrier_()) return;                /* [lock.store] pairs with the release */
-        cc_cas_relaxed(&cc_lock_sequence_area_, &area, LOST); /* relaxed, here and below: as above */
+        cc_cas_relaxed(&cc_lock_sequence_area_, &area, LOST); /* relaxed: as above */
     }
     uint64_t deadline = cc_deadline_in(LOST_FOR_NS);
     while (cc_os_now_() < deadline) cc_os_wait_(&nobody, 0, deadline);
-    cc_cas_relaxed(&cc_lock_sequence_area_, &lost, NONE);
+    cc_cas_release(&cc_lock_sequence_area_, &lost, NONE); /* [lock.store] pairs with is_sure_() */
 }
 
 /* ---- One who waits ---------------------------------------------------------------------------------------------- */
@@ -314,10 +314,11 @@ static bool should_claim_(const waiter_t *w, uint32_t seen)
            cc_os_now_() - w->first_slept_at >= CC_LOCK_OWED_NS;
 }
 
-/* Whether what is in a held word stays there until the release. */
+/* Whether what is in a held word stays there until the release. If NONE comes after LOST the last stores are seen with
+ * it: what was seen before may be wiped out already, and the sleep must find that. */
 static bool is_sure_(uint32_t seen)
 {
-    return (seen & SURE) || area_() == NONE;
+    return (seen & SURE) || cc_load_acquire(&cc_lock_sequence_area_) == NONE; /* [lock.store] pairs with barrier_() */
 }
 
 /* The rows "warn" and "be sure"; where the second swap fails a release has wiped out the mark, or somebody else is

@@ -36,8 +36,8 @@
  * acquired releases. Acquiring twice in one thread, or releasing what is not held, is undefined; built with CC_DEBUG it
  * aborts with a message where it can be known. After fork() the child may use the lock if it was free; one that the
  * thread held which forked may have waiters that the child does not have, and must be set to CC_LOCK_INIT again.
- * Waiting is no cancellation point. A thread that uses a lock has thread-local storage of its own that the C library
- * set up: not so one that a bare clone() made without it. */
+ * Waiting is no cancellation point. A thread that uses a lock was made by the C library, with pthread_create() or
+ * thrd_create(): in one that a bare clone() or vfork() made, the system cannot call off a store, and nothing tells. */
 #ifndef CONCEDE_LOCK_H
 #define CONCEDE_LOCK_H
 

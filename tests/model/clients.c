@@ -1272,6 +1272,8 @@ static const model_client_t clients[] = {
       .sequences = MODEL_SEQUENCES,
       BOUND(2) },
     STORES("lock_store_barrier_lost", MODEL_SEQUENCES, .threads = { lock_user, lock_user }, BOUND(2), .refusals = 2),
+    STORES("lock_store_barrier_lost_by_another", MODEL_SEQUENCES, .threads = { lock_user, lock_user, lock_user },
+           BOUND(2), .refusals = 1),
     STORES("lock_store_never_called_off", MODEL_NEVER_CALLED_OFF, .threads = { lock_user, lock_user }, ALL_ORDERS,
            .verdict = MODEL_DEADLOCK),
     STORES("lock_store_outside", MODEL_STORED_OUTSIDE, .threads = { lock_user, lock_user }, ALL_ORDERS,

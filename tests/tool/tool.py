@@ -243,12 +243,13 @@ def info_measures_every_cost_with_its_spread():
 
 
 @case
-def info_says_that_other_programs_are_busy():
+def info_and_tune_say_that_other_programs_are_busy():
     hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in cpu_list()]
     try:
         info = json.loads(concede("info", "--json")[0])
         need(info["busy"] and 0.2 < info["other_programs_cpus"] <= len(cpu_list()), info["other_programs_cpus"])
-        need("Other programs were busy" in concede("info")[0], "not said")
+        for command in ("info", "tune"):
+            need("Other programs were busy" in concede(command)[0], command + " does not say it")
     finally:
         for hog in hogs:
             hog.kill()

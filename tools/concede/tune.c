@@ -548,6 +548,10 @@ static void print_text(const tuned_t *t, const char *command)
         putchar('\n');
         tool_wrap(stdout, 0, "No wait profile was given (--wait, --file), so the default that learns is recommended.");
     }
+    if (machine_is_busy(&t->machine)) {
+        putchar('\n');
+        tool_wrap(stdout, 0, "Other programs were busy meanwhile: measure again before you rely on what follows.");
+    }
     putchar('\n');
     print_snippet(t, command);
     putchar('\n');

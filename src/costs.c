@@ -20,10 +20,12 @@ static uint32_t wake_is_given_;  /* by cc_costs_set() or the environment: not re
 static uint32_t cpus_are_given_; /* likewise: not asked for again */
 static uint32_t is_prepared_;    /* the pause was chosen and CONCEDE_COSTS was read */
 
-/* Stores a cost, unless another thread was first. */
+/* Stores a cost, unless another thread was first. It looks before it swaps, because a swap counts as a write to
+ * ThreadSanitizer even if it fails, and whoever has the answer of cc_costs() may read it at any time. */
 static void settle_(uint32_t *cost, uint32_t value)
 {
-    uint32_t unknown = 0;
+    uint32_t unknown = cc_load_relaxed(cost); /* relaxed: the swap decides */
+    if (unknown != 0) return;
     cc_cas_release(cost, &unknown, value); /* [costs.ready] pairs with the loads in known_() */
 }
 

@@ -15,7 +15,8 @@
 bool cc_select_are_valid_(const cc_select_case_t *cases, size_t n)
 {
     uint32_t operations = 0;
-    for (const cc_select_case_t *one = cases; one != cases + n; one++) {
+    for (size_t i = 0; i < n; i++) {
+        const cc_select_case_t *one = &cases[i];
         operations |= one->operation; /* greater than 1 if one of them is */
         if (one->channel && (!one->message || cc_channel_is_shared_(one->channel))) return false;
     }

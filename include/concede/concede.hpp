@@ -87,155 +87,133 @@ bool until(const std::chrono::time_point<Clock, Duration> &time, Wait wait)
     }
 }
 
+/* What mutex, event, condition and parker are: the C object, all zero at first, and nothing else. It stays where it is. */
+template <class C> class object
+{
+  public:
+    object(const object &) = delete;
+    object &operator=(const object &) = delete;
+
+    typedef C *native_handle_type;
+    native_handle_type native_handle() noexcept
+    {
+        return &object_;
+    }
+
+  protected:
+    constexpr object() noexcept : object_()
+    {
+    }
+    C object_;
+};
+
 } // namespace detail
 
 /* cc_lock_t as a standard mutex. clang's -Wthread-safety knows it. */
-class CC_CAPABILITY_("mutex") mutex
+class CC_CAPABILITY_("mutex") mutex : public detail::object<cc_lock_t>
 {
   public:
-    constexpr mutex() noexcept : lock_ CC_LOCK_INIT
-    {
-    }
-    mutex(const mutex &) = delete;
-    mutex &operator=(const mutex &) = delete;
-
     void lock() noexcept CC_ACQUIRES_
     {
-        cc_lock_acquire(&lock_);
+        cc_lock_acquire(&object_);
     }
     CC_MUST_USE_ bool try_lock() noexcept CC_TRIES_TO_ACQUIRE_
     {
-        return cc_lock_try_acquire(&lock_);
+        return cc_lock_try_acquire(&object_);
     }
     void unlock() noexcept CC_RELEASES_
     {
-        cc_lock_release(&lock_);
+        cc_lock_release(&object_);
     }
 
     template <class Rep, class Period>
     CC_MUST_USE_ bool try_lock_for(const std::chrono::duration<Rep, Period> &duration) noexcept CC_TRIES_TO_ACQUIRE_
     {
-        return cc_lock_acquire_timeout(&lock_, detail::nanoseconds(duration));
+        return cc_lock_acquire_timeout(&object_, detail::nanoseconds(duration));
     }
     /* On any clock; one that is set back meanwhile makes the wait longer. A past time still tries once. */
     template <class Clock, class Duration>
     CC_MUST_USE_ bool try_lock_until(const std::chrono::time_point<Clock, Duration> &time) noexcept CC_TRIES_TO_ACQUIRE_
     {
-        return detail::until(time, [&](uint64_t ns) { return cc_lock_acquire_timeout(&lock_, ns); });
+        return detail::until(time, [&](uint64_t ns) { return cc_lock_acquire_timeout(&object_, ns); });
     }
-
-    typedef cc_lock_t *native_handle_type;
-    native_handle_type native_handle() noexcept
-    {
-        return &lock_;
-    }
-
-  private:
-    cc_lock_t lock_;
 };
 
 static_assert(sizeof(mutex) == sizeof(cc_lock_t), "the C object and nothing else");
 
 /* cc_event_t. The condition is looked at again and again; its last look is the result. */
-class event
+class event : public detail::object<cc_event_t>
 {
   public:
-    constexpr event() noexcept : event_ CC_EVENT_INIT
-    {
-    }
-    event(const event &) = delete;
-    event &operator=(const event &) = delete;
-
     template <class Condition> void await(Condition condition)
     {
-        CC_EVENT_AWAIT(&event_, condition());
+        CC_EVENT_AWAIT(&object_, condition());
     }
     template <class Rep, class Period, class Condition>
     CC_MUST_USE_ bool await_for(const std::chrono::duration<Rep, Period> &duration, Condition condition)
     {
-        return CC_EVENT_AWAIT_UNTIL(&event_, condition(), cc_deadline_in(detail::nanoseconds(duration)));
+        return CC_EVENT_AWAIT_UNTIL(&object_, condition(), cc_deadline_in(detail::nanoseconds(duration)));
     }
     template <class Clock, class Duration, class Condition>
     CC_MUST_USE_ bool await_until(const std::chrono::time_point<Clock, Duration> &time, Condition condition)
     {
         return detail::until(
-            time, [&](uint64_t ns) { return CC_EVENT_AWAIT_UNTIL(&event_, condition(), cc_deadline_in(ns)); });
+            time, [&](uint64_t ns) { return CC_EVENT_AWAIT_UNTIL(&object_, condition(), cc_deadline_in(ns)); });
     }
     void notify_one() noexcept
     {
-        cc_event_notify_one(&event_);
+        cc_event_notify_one(&object_);
     }
     void notify_all() noexcept
     {
-        cc_event_notify_all(&event_);
+        cc_event_notify_all(&object_);
     }
-
-    typedef cc_event_t *native_handle_type;
-    native_handle_type native_handle() noexcept
-    {
-        return &event_;
-    }
-
-  private:
-    cc_event_t event_;
 };
 
 /* A condition that a concede::mutex protects, in the shape of std::condition_variable. Each wait takes a lock that
  * holds the mutex, as std::unique_lock<concede::mutex>; a predicate is looked at with the mutex held. */
-class condition
+class condition : public detail::object<cc_event_t>
 {
   public:
-    constexpr condition() noexcept : event_ CC_EVENT_INIT
-    {
-    }
-    condition(const condition &) = delete;
-    condition &operator=(const condition &) = delete;
-
     template <class Lock> void wait(Lock &lock) noexcept
     {
-        cc_lock_wait(held_(lock), &event_);
+        cc_lock_wait(held_(lock), &object_);
     }
     template <class Lock, class Predicate> void wait(Lock &lock, Predicate predicate)
     {
-        CC_LOCK_AWAIT(held_(lock), &event_, predicate());
+        CC_LOCK_AWAIT(held_(lock), &object_, predicate());
     }
     template <class Lock, class Rep, class Period>
     std::cv_status wait_for(Lock &lock, const std::chrono::duration<Rep, Period> &duration) noexcept
     {
-        const bool notified = cc_lock_wait_timeout(held_(lock), &event_, detail::nanoseconds(duration));
+        const bool notified = cc_lock_wait_timeout(held_(lock), &object_, detail::nanoseconds(duration));
         return notified ? std::cv_status::no_timeout : std::cv_status::timeout;
     }
     template <class Lock, class Rep, class Period, class Predicate>
     bool wait_for(Lock &lock, const std::chrono::duration<Rep, Period> &duration, Predicate predicate)
     {
-        return CC_LOCK_AWAIT_TIMEOUT(held_(lock), &event_, predicate(), detail::nanoseconds(duration));
+        return CC_LOCK_AWAIT_TIMEOUT(held_(lock), &object_, predicate(), detail::nanoseconds(duration));
     }
     template <class Lock, class Clock, class Duration>
     std::cv_status wait_until(Lock &lock, const std::chrono::time_point<Clock, Duration> &time) noexcept
     {
-        const bool notified = cc_lock_wait_timeout(held_(lock), &event_, detail::nanoseconds_until(time));
+        const bool notified = cc_lock_wait_timeout(held_(lock), &object_, detail::nanoseconds_until(time));
         const bool early = notified || detail::nanoseconds_until(time) > 0;
         return early ? std::cv_status::no_timeout : std::cv_status::timeout;
     }
     template <class Lock, class Clock, class Duration, class Predicate>
     bool wait_until(Lock &lock, const std::chrono::time_point<Clock, Duration> &time, Predicate predicate)
     {
-        return detail::until(time,
-                             [&](uint64_t ns) { return CC_LOCK_AWAIT_TIMEOUT(held_(lock), &event_, predicate(), ns); });
+        return detail::until(
+            time, [&](uint64_t ns) { return CC_LOCK_AWAIT_TIMEOUT(held_(lock), &object_, predicate(), ns); });
     }
     void notify_one() noexcept
     {
-        cc_event_notify_one(&event_);
+        cc_event_notify_one(&object_);
     }
     void notify_all() noexcept
     {
-        cc_event_notify_all(&event_);
-    }
-
-    typedef cc_event_t *native_handle_type;
-    native_handle_type native_handle() noexcept
-    {
-        return &event_;
+        cc_event_notify_all(&object_);
     }
 
   private:
@@ -243,50 +221,34 @@ class condition
     {
         return lock.mutex()->native_handle();
     }
-    cc_event_t event_;
 };
 
 /* cc_parker_t: one thread parks, any other gives it a token. */
-class parker
+class parker : public detail::object<cc_parker_t>
 {
   public:
-    constexpr parker() noexcept : parker_ CC_PARKER_INIT
-    {
-    }
-    parker(const parker &) = delete;
-    parker &operator=(const parker &) = delete;
-
     void park() noexcept
     {
-        cc_parker_park(&parker_);
+        cc_parker_park(&object_);
     }
     CC_MUST_USE_ bool try_park() noexcept
     {
-        return cc_parker_try_park(&parker_);
+        return cc_parker_try_park(&object_);
     }
     template <class Rep, class Period>
     CC_MUST_USE_ bool park_for(const std::chrono::duration<Rep, Period> &duration) noexcept
     {
-        return cc_parker_park_timeout(&parker_, detail::nanoseconds(duration));
+        return cc_parker_park_timeout(&object_, detail::nanoseconds(duration));
     }
     template <class Clock, class Duration>
     CC_MUST_USE_ bool park_until(const std::chrono::time_point<Clock, Duration> &time) noexcept
     {
-        return detail::until(time, [&](uint64_t ns) { return cc_parker_park_timeout(&parker_, ns); });
+        return detail::until(time, [&](uint64_t ns) { return cc_parker_park_timeout(&object_, ns); });
     }
     void unpark() noexcept
     {
-        cc_parker_unpark(&parker_);
+        cc_parker_unpark(&object_);
     }
-
-    typedef cc_parker_t *native_handle_type;
-    native_handle_type native_handle() noexcept
-    {
-        return &parker_;
-    }
-
-  private:
-    cc_parker_t parker_;
 };
 
 namespace detail
@@ -311,10 +273,12 @@ template <class T> class owned_channel
     {
         other.channel_ = nullptr;
     }
-    void swap(owned_channel &other) noexcept
+    owned_channel &operator=(owned_channel &&other) noexcept
     {
-        std::swap(channel_, other.channel_);
-        std::swap(error_, other.error_);
+        owned_channel taken(std::move(other));
+        std::swap(channel_, taken.channel_);
+        error_ = taken.error_;
+        return *this;
     }
     cc_channel_t *get() const noexcept
     {
@@ -332,13 +296,13 @@ template <class T> class owned_channel
 
 } // namespace detail
 
-/* A bounded, blocking, closable queue. Which calls may run at the same time: see channel.h. */
 namespace detail
 {
-template <class T, bool trivial> struct recv_case;
-template <class T, bool trivial> struct send_case;
+template <class T> struct moved_recv;
+template <class T> struct moved_send;
 } // namespace detail
 
+/* A bounded, blocking, closable queue. Which calls may run at the same time: see channel.h. */
 template <class T, bool = std::is_trivially_copyable<T>::value> class channel
 {
   public:
@@ -346,15 +310,6 @@ template <class T, bool = std::is_trivially_copyable<T>::value> class channel
                      uint32_t snooze_iters = CC_SNOOZE_ADAPTIVE) noexcept
         : owned_(capacity, kind, snooze_iters)
     {
-    }
-    channel(channel &&other) noexcept : owned_(std::move(other.owned_))
-    {
-    }
-    channel &operator=(channel &&other) noexcept
-    {
-        channel taken(std::move(other));
-        owned_.swap(taken.owned_);
-        return *this;
     }
 
     /* Whether it was made; if not, error() says why: EINVAL or ENOMEM. */
@@ -534,8 +489,8 @@ template <class T> class channel<T, false>
     channel &operator=(channel &&other) noexcept
     {
         channel taken(std::move(other));
-        full_.swap(taken.full_);
-        free_.swap(taken.free_);
+        std::swap(full_, taken.full_);
+        std::swap(free_, taken.free_);
         std::swap(memory_, taken.memory_);
         std::swap(places_, taken.places_);
         return *this;
@@ -651,8 +606,8 @@ template <class T> class channel<T, false>
     }
 
   private:
-    friend struct detail::recv_case<T, false>;
-    friend struct detail::send_case<T, false>;
+    friend struct detail::moved_recv<T>;
+    friend struct detail::moved_send<T>;
     typedef detail::owned_channel<uint32_t> numbers;
 
     /* A place that this thread has to itself. Unless it is handed over it goes back, without the message in it. */
@@ -755,25 +710,12 @@ template <class Stream> Stream &operator<<(Stream &out, const counters &now)
 namespace detail
 {
 
-/* A case: what cc_select() is given, and what is left to do when it was chosen. */
-template <class T, bool trivial> struct recv_case {
-    channel<T, trivial> *from; /* nullptr: never ready */
-    T *message;
+/* A case: what cc_select() is given, and what is left to do when it was chosen. A message that is copied leaves nothing. */
+struct copied {
+    cc_select_case_t one;
     cc_select_case_t given() noexcept
     {
-        return CC_SELECT_CASE_RECV(from ? from->native_handle() : nullptr, message);
-    }
-    int finish(int result) noexcept
-    {
-        return result;
-    }
-};
-template <class T, bool trivial> struct send_case {
-    channel<T, trivial> *to;
-    const T *message;
-    cc_select_case_t given() noexcept
-    {
-        return CC_SELECT_CASE_SEND(to ? to->native_handle() : nullptr, message);
+        return one;
     }
     int finish(int result) noexcept
     {
@@ -782,7 +724,7 @@ template <class T, bool trivial> struct send_case {
 };
 
 /* A message that is moved: the case waits for the number of a place, with a message in it or without. */
-template <class T> struct recv_case<T, false> {
+template <class T> struct moved_recv {
     channel<T, false> *from;
     T *message;
     uint32_t place;
@@ -796,7 +738,7 @@ template <class T> struct recv_case<T, false> {
         return from->received_(taken, result, *message);
     }
 };
-template <class T> struct send_case<T, false> {
+template <class T> struct moved_send {
     channel<T, false> *to;
     T *message;
     uint32_t place;
@@ -828,24 +770,21 @@ enum class order : uint32_t { fair = CC_SELECT_FAIR, in_order = CC_SELECT_IN_ORD
 
 /* The cases of a select; one that is not wanted (its channel is closed, say) is never ready. What on_send sends is
  * moved, if it is of a type that is, when that case is chosen. */
-template <class T, bool trivial>
-detail::recv_case<T, trivial> on_recv(channel<T, trivial> &from, T &message, bool wanted = true) noexcept
+template <class T> detail::copied on_recv(channel<T, true> &from, T &message, bool wanted = true) noexcept
 {
-    detail::recv_case<T, trivial> one = detail::recv_case<T, trivial>();
-    one.from = wanted ? &from : nullptr;
-    one.message = &message;
-    return one;
+    return { CC_SELECT_CASE_RECV(wanted ? from.native_handle() : nullptr, &message) };
 }
-template <class T>
-detail::send_case<T, true> on_send(channel<T, true> &to, const T &message, bool wanted = true) noexcept
+template <class T> detail::copied on_send(channel<T, true> &to, const T &message, bool wanted = true) noexcept
 {
-    detail::send_case<T, true> one = { wanted ? &to : nullptr, &message };
-    return one;
+    return { CC_SELECT_CASE_SEND(wanted ? to.native_handle() : nullptr, &message) };
 }
-template <class T> detail::send_case<T, false> on_send(channel<T, false> &to, T &message, bool wanted = true) noexcept
+template <class T> detail::moved_recv<T> on_recv(channel<T, false> &from, T &message, bool wanted = true) noexcept
 {
-    detail::send_case<T, false> one = { wanted ? &to : nullptr, &message, 0 };
-    return one;
+    return { wanted ? &from : nullptr, &message, 0 };
+}
+template <class T> detail::moved_send<T> on_send(channel<T, false> &to, T &message, bool wanted = true) noexcept
+{
+    return { wanted ? &to : nullptr, &message, 0 };
 }
 
 /* What a select has done. error: 0, ETIMEDOUT, EAGAIN or EINVAL. With 0, `which` of the cases, from 0, was chosen, and

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "counters.h"
+#include "event.h"
 #include "probe.h"
 
 /* ---- Making and unmaking ---------------------------------------------------------------------------------------- */
@@ -244,49 +245,26 @@ static uint32_t overtaken_(cc_channel_t *channel, cc_direction_t direction, cc_i
     return taken;
 }
 
-/* wait_() for a channel between processes, which has its own way of sleeping, and an end of its own: EOWNERDEAD. */
-static int wait_shared_(cc_channel_t *channel, cc_direction_t direction, void *messages, size_t n, size_t *done,
-                        uint64_t deadline)
-{
-    cc_shared_await_t await;
-    bool gathers = is_in_stream_(channel, direction);
-    int result = cc_shared_await_begin_(&await, channel, direction, deadline);
-    while (result == 0) {
-        if (gathers && cc_channel_has_(channel, direction, 1)) {
-            gather_(channel, direction);
-            gathers = false;
-        }
-        bool spins = await.pauses > 0;
-        int tried = EAGAIN;
-        if (!spins || cc_channel_has_(channel, direction, 1) || cc_load_relaxed(&channel->closed) != CC_CHANNEL_OPEN_)
-            tried = direction == CC_SENDING_ ? try_send_(channel, messages, n, done)
-                                             : try_recv_(channel, messages, n, done);
-        if (tried != EAGAIN) {
-            cc_shared_await_end_(&await, true);
-            return tried;
-        }
-        result = cc_shared_await_step_(&await); /* [shared.announce] the event before, the stamp after */
-    }
-    cc_shared_await_end_(&await, false);
-    return result;
-}
-
 /* With MPMC whoever is done waiting looks whether there is something for another, and relays: a wake-up may stand for
  * more than one message, because a burst notifies once, because a sender wakes nobody while one is on its way, and
  * because the message before it may have been half-finished when it was sent. */
 void cc_channel_relay_rest_(cc_channel_t *channel, cc_direction_t direction)
 {
-    if (!cc_channel_is_spsc_(channel) && cc_mpmc_has_more_(channel, direction))
+    if (cc_channel_is_shared_(channel))
+        cc_shared_relay_rest_(channel, direction);
+    else if (!cc_channel_is_spsc_(channel) && cc_mpmc_has_more_(channel, direction))
         cc_channel_notify_(channel, direction, CC_NOTIFY_RELAY_);
 }
 
-/* Waits until a message can be sent, or received, and does that with as many of n as it then can: 0, EPIPE, or
- * ETIMEDOUT. The three phases are those of event.h: snooze, announce and look, sleep. */
+/* Waits until a message can be sent, or received, and does that with as many of n as it then can: 0, EPIPE, ETIMEDOUT,
+ * or, between processes, EOWNERDEAD. The three phases are those of event.h: snooze, announce and look, sleep. */
 static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages, size_t n, size_t *done,
                  uint64_t deadline)
 {
-    if (cc_channel_is_shared_(channel)) return wait_shared_(channel, direction, messages, n, done, deadline);
+    bool shared = cc_channel_is_shared_(channel);
     cc_event_await_t await = cc_event_await_begin_(cc_channel_event_(channel, direction), deadline);
+    struct cc_event_elsewhere elsewhere;
+    if (shared) cc_shared_sleep_elsewhere_(channel, direction, &await, &elsewhere);
     bool gathers = is_in_stream_(channel, direction);
     cc_index_ position = 0;
     int result;
@@ -303,13 +281,15 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
         bool spins = await.pauses > 0;
         if (spins && !cc_channel_has_(channel, direction, 1) && cc_load_relaxed(&channel->closed) == CC_CHANNEL_OPEN_)
             result = EAGAIN;
-        else {
+        else
+            result = shared ? cc_shared_report_(channel, await.slept && !cc_event_await_listens_(&await)) : 0;
+        if (result == 0) {
             if (await.relayed) await.overtaken = overtaken_(channel, direction, &position);
             result = direction == CC_SENDING_ ? try_send_(channel, messages, n, done)
                                               : try_recv_(channel, messages, n, done);
         }
         if (result != EAGAIN || !cc_event_await_step_(&await))
-            break; /* [channel.sleep] the event before, the stamp after */
+            break; /* [channel.sleep], [shared.announce] the event before, the stamp after */
     }
     cc_event_await_end_(&await);
     if (await.announced) cc_channel_relay_rest_(channel, direction);

@@ -381,7 +381,7 @@ static bool lost_cpu_(cc_event_await_t *await, uint64_t now)
     bool lost = began != 0 && cc_snooze_lost_cpu_(await->cpu, began, CC_EVENT_ROUND_NS, now);
     if (lost) cc_snooze_note_loss_(now);
     await->round_began = now;
-    await->cpu = cc_snooze_seen_(now);
+    await->cpu = (uint8_t)cc_snooze_seen_(now);
     if (await->lookout) cc_store_relaxed(&await->event->looked_at, (uint32_t)now); /* relaxed: a guess */
     return lost;
 }
@@ -443,7 +443,7 @@ bool cc_event_await_slow_(cc_event_await_t *await)
         return true;
     case LISTENING:
         /* Phase 3: sleep. */
-        await->phase = sleep_once_(await) ? SLEPT : EXPIRED;
+        await->phase = (await->elsewhere ? await->elsewhere->sleep(await) : sleep_once_(await)) ? SLEPT : EXPIRED;
         return true;
     case SLEPT:
         if (await->woken) cc_count_wake_in_vain_(kind_of_await_(await));
@@ -475,7 +475,10 @@ bool cc_event_await_slow_(cc_event_await_t *await)
         return true;
     }
     /* Phase 2: announce, and let the caller look again. */
-    await->key = listen_(event, await->lookout ? CC_EVENT_LOOKOUT_ : 0);
+    if (await->elsewhere)
+        await->key = await->elsewhere->listen(await->elsewhere->there);
+    else
+        await->key = listen_(event, await->lookout ? CC_EVENT_LOOKOUT_ : 0);
     if (await->lookout) note_good_lookout_(false);
     await->lookout = false;
     await->announced = true;
@@ -485,7 +488,7 @@ bool cc_event_await_slow_(cc_event_await_t *await)
 
 static void teach_(cc_event_await_t *await, cc_ending_t ending)
 {
-    await->ending = (uint32_t)ending;
+    await->ending = (uint8_t)ending;
     await->has_ending = await->teaches;
     if (await->teaches) learn_(await->event, ending, await->spin_limit);
 }
@@ -515,7 +518,9 @@ void cc_event_await_end_slow_(cc_event_await_t *await)
         } else if (await->pauses_planned > 0 && await->pauses_planned < await->spin_limit)
             teach_(await, CC_SPUN_); /* a plan that is at the limit cannot grow, and one without pauses did not spin */
         break;
-    case LISTENING: cc_event_cancel(event); break;
+    case LISTENING:
+        if (!await->elsewhere) cc_event_cancel(event);
+        break;
     case SLEPT: {
         uint32_t woken_at = cc_load_relaxed(&event->woken_at); /* relaxed: a guess */
         if (await->relayed)

@@ -26,6 +26,13 @@ void cc_event_slept_(cc_event_t *event);
 void cc_event_plan_also_(cc_event_t *own, const cc_event_t *event, uint32_t snooze_iters);
 void cc_event_learn_from_(cc_event_t *event, const cc_event_await_t *await);
 
+/* A wait that sleeps elsewhere than on its event, which then only learns how long to snooze. */
+struct cc_event_elsewhere {
+    uint32_t (*listen)(cc_event_t *there);  /* announces the thread and takes a fence; returns the key */
+    bool (*sleep)(cc_event_await_t *await); /* sleeps once; false: the deadline has passed */
+    cc_event_t *there;
+};
+
 /* Whether the wait has announced itself, and the condition is to be looked at once more before it sleeps. */
 bool cc_event_await_listens_(const cc_event_await_t *await);
 

@@ -2,12 +2,10 @@
  * in memory; shared_spsc.c and shared_mpmc.c have the two kinds. */
 #include "shared.h"
 
-#include <concede/backoff.h>
-
 #include "costs.h"
 #include "counters.h"
+#include "event.h"
 #include "os.h"
-#include "snooze.h"
 
 #include <string.h>
 
@@ -72,12 +70,16 @@ static int report_(cc_shared_t *shared)
     return 0;
 }
 
-/* Looks for deaths, if it is time to, and reports one. */
-static int look_and_report_(cc_shared_t *shared, uint64_t now_ns)
+enum { LOOK_EVERY = 256 };
+int cc_shared_report_(cc_channel_t *channel, bool just_slept)
 {
-    uint32_t now = (uint32_t)(now_ns / NS_PER_MS);
-    uint32_t since = now - cc_load_relaxed(&shared->looked_at); /* relaxed: a guess */
-    if (since >= CC_SHARED_LOOK_MS) cc_shared_look_for_deaths_(shared, now);
+    cc_shared_t *shared = cc_shared_of_(channel);
+    uint32_t waits = cc_load_relaxed(&shared->waits) + 1; /* relaxed, all: guesses */
+    cc_store_relaxed(&shared->waits, waits);
+    /* A wait that is soon over does not look at the clock, and many of them in a row would never look for deaths. */
+    if (!just_slept && waits % LOOK_EVERY != 0) return 0;
+    uint32_t now = (uint32_t)(cc_os_now_() / NS_PER_MS);
+    if (now - cc_load_relaxed(&shared->looked_at) >= CC_SHARED_LOOK_MS) cc_shared_look_for_deaths_(shared, now);
     return report_(shared);
 }
 
@@ -126,157 +128,49 @@ void cc_shared_fence_heavy_(void)
     cc_fence_full(); /* [shared.announce] as above */
 }
 
-/* ---- The three phases of a wait --------------------------------------------------------------------------------- */
-
-/* phase       the caller has just tried in vain, and ...          next
- * BEGUN       nothing was done yet                                SNOOZES
- * SNOOZES    the pauses of this round are used up                another round, a yield, LISTENS
- * LISTENS   it had announced itself before that try             sleeps, then WOKE or OVER
- * WOKE       it has slept                                        LISTENS
- * OVER     the deadline had passed before that try             over */
-enum { BEGUN, SNOOZES, LISTENS, WOKE, OVER };
-enum { ROUND_NS = 2000, LOOK_EVERY = 256 };
-
-static cc_snooze_t learned_shared_(uint32_t word)
+/* Phase 2 of a wait: announces this thread, and the caller tries again. */
+static uint32_t listen_shared_(cc_event_t *event)
 {
-    cc_snooze_t snooze = { (word - 1) / 8, (word - 1) % 8 };
-    return word == 0 ? cc_snooze_start_() : snooze;
-}
-
-static void teach_shared_(const cc_shared_await_t *await, cc_ending_t ending)
-{
-    uint32_t limit = await->spin_limit < UINT32_MAX / 8 ? await->spin_limit : UINT32_MAX / 8 - 1;
-    if (await->channel->snooze_iters != CC_SNOOZE_ADAPTIVE) return;
-    /* relaxed, both: a guess */
-    cc_snooze_t learned = cc_snooze_learned_(learned_shared_(cc_load_relaxed(await->learned)), ending, limit);
-    cc_store_relaxed(await->learned, 1 + learned.yields + 8 * learned.pauses);
-}
-
-static cc_snooze_t plan_shared_(const cc_shared_await_t *await)
-{
-    cc_snooze_t plan = learned_shared_(cc_load_relaxed(await->learned)); /* relaxed: a guess */
-    uint32_t fixed = await->channel->snooze_iters;
-    cc_calm_t calm = cc_snooze_calm_();
-    if (fixed != CC_SNOOZE_ADAPTIVE) {
-        plan.pauses = fixed < 7 ? (UINT32_C(1) << fixed) - 1 : 127;
-        plan.yields = fixed < 7 ? 0 : fixed - 7;
-    }
-    if (fixed == CC_SNOOZE_NONE || calm == CC_BUSY_) plan.pauses = plan.yields = 0;
-    if (!cc_costs_may_spin_()) plan.pauses = 0;
-    if (await->deadline != CC_FOREVER || calm != CC_CALM_) plan.yields = 0;
-    return plan;
-}
-
-int cc_shared_await_begin_(cc_shared_await_t *await, cc_channel_t *channel, cc_direction_t direction, uint64_t deadline)
-{
-    cc_shared_t *shared = cc_shared_of_(channel);
-    memset(await, 0, sizeof *await);
-    await->channel = channel;
-    await->event = direction == CC_SENDING_ ? &channel->not_full : &channel->not_empty;
-    await->learned = &shared->snooze[direction];
-    await->deadline = deadline;
-    /* A wait that is soon over does not look at the clock, and many of them in a row would never look for deaths. */
-    uint32_t waits = cc_load_relaxed(&shared->waits) + 1; /* relaxed, both: a guess */
-    cc_store_relaxed(&shared->waits, waits);
-    return waits % LOOK_EVERY == 0 ? look_and_report_(shared, cc_os_now_()) : 0;
-}
-
-/* Phase 2: announces this thread, and lets the caller try again. */
-static void listen_shared_(cc_shared_await_t *await)
-{
-    await->key = cc_load_acquire(&await->event->epoch); /* [shared.epoch] pairs with the add of whoever wakes */
-    announce_shared_(await->event);
+    uint32_t key = cc_load_acquire(&event->epoch); /* [shared.epoch] pairs with the add of whoever wakes */
+    announce_shared_(event);
     cc_shared_fence_heavy_(); /* [shared.announce] pairs with cc_fence_light_() */
-    await->announced = true;
-    await->phase = LISTENS;
+    return key;
 }
 
 /* Phase 3: sleeps, but never for longer than until the next look for deaths. */
-static int sleep_shared_(cc_shared_await_t *await)
+static bool sleep_shared_(cc_event_await_t *await)
 {
+    const cc_event_t *event = await->elsewhere->there;
     uint64_t began = cc_os_now_(), until = began + (uint64_t)CC_SHARED_LOOK_MS * NS_PER_MS;
     if (await->deadline < until) until = await->deadline;
-    int woken = cc_os_wait_shared_(&await->event->epoch, await->key, until);
+    int woken = cc_os_wait_shared_(&event->epoch, await->key, until);
     uint64_t now = cc_os_now_();
+    uint32_t woken_at = cc_load_relaxed(&event->woken_at); /* relaxed, all: statistics */
+    cc_store_relaxed(&await->event->woken_at, woken_at);
     if (woken != EAGAIN) {
         await->slept = true;
         await->slept_ns += now - began;
     }
-    if (woken == 0 && cc_load_relaxed(&await->event->epoch) == await->key + 1) /* relaxed, both: a statistic */
-        cc_costs_woken_((uint32_t)now - cc_load_relaxed(&await->event->woken_at));
-    await->phase = now >= await->deadline ? OVER : WOKE;
-    return look_and_report_(cc_shared_of_(await->channel), now);
+    await->woken = woken == 0;
+    if (woken == 0 && cc_load_relaxed(&event->epoch) == await->key + 1) cc_costs_woken_((uint32_t)now - woken_at);
+    return now < await->deadline;
 }
 
-int cc_shared_await_slow_(cc_shared_await_t *await)
+void cc_shared_sleep_elsewhere_(cc_channel_t *channel, cc_direction_t direction, cc_event_await_t *await,
+                                struct cc_event_elsewhere *elsewhere)
 {
-    cc_snooze_t plan;
-    uint64_t now;
-    switch (await->phase) {
-    case BEGUN:
-        if (await->deadline != CC_FOREVER && cc_os_now_() >= await->deadline) return ETIMEDOUT;
-        await->phase = SNOOZES;
-        await->spin_limit = cc_snooze_spin_limit_();
-        plan = plan_shared_(await);
-        await->pauses_planned = await->pauses_left = plan.pauses;
-        await->yields_planned = await->yields_left = plan.yields;
-        break;
-    case SNOOZES:
-        now = cc_os_now_();
-        if (now >= await->deadline) return ETIMEDOUT;
-        if (await->round_began != 0 && cc_snooze_lost_cpu_(await->cpu, await->round_began, ROUND_NS, now)) {
-            await->lost_cpu = true;
-            await->pauses_left = await->yields_left = 0;
-        }
-        await->cpu = cc_snooze_seen_(now);
-        await->round_began = now;
-        if (await->pauses_left == 0 && await->yields_left > 0) {
-            await->yields_left--;
-            await->yielded = true;
-            await->ending = cc_snooze_yield_(&now);
-            await->round_began = 0;
-            if (await->ending == CC_SLEPT_LONG_) await->yields_left = 0;
-            return 0;
-        }
-        break;
-    case LISTENS: return sleep_shared_(await);
-    case WOKE: break;
-    default: return ETIMEDOUT;
-    }
-    if (await->phase == SNOOZES && await->pauses_left > 0) {
-        uint32_t round = cc_backoff_pauses_(ROUND_NS);
-        await->pauses = await->pauses_left < round ? await->pauses_left : round;
-        await->pauses_left -= await->pauses;
-        return 0;
-    }
-    if (await->phase == SNOOZES) await->asleep_at = (uint32_t)cc_os_now_();
-    listen_shared_(await);
-    return 0;
+    elsewhere->listen = listen_shared_;
+    elsewhere->sleep = sleep_shared_;
+    elsewhere->there = cc_channel_event_(channel, direction);
+    await->elsewhere = elsewhere;
+    await->event = &cc_shared_of_(channel)->learned[direction];
 }
 
-void cc_shared_await_end_(cc_shared_await_t *await, bool done)
+void cc_shared_relay_rest_(cc_channel_t *channel, cc_direction_t direction)
 {
-    cc_snooze_t planned = { await->pauses_planned, await->yields_planned };
-    uint32_t woken_at = cc_load_relaxed(&await->event->woken_at); /* relaxed: a guess */
-    if (await->phase == BEGUN) return;
-    if (await->lost_cpu || (!done && await->slept))
-        teach_shared_(await, CC_SLEPT_LONG_);
-    else if (await->slept)
-        teach_shared_(await, cc_snooze_slept_(planned, await->asleep_at, woken_at));
-    else if (await->yielded)
-        teach_shared_(await, (cc_ending_t)await->ending);
-    else if (done && await->phase == SNOOZES && planned.pauses > 0 && planned.pauses < await->spin_limit)
-        teach_shared_(await, CC_SPUN_);
-    cc_count_wait_(CC_COUNT_CHANNEL_,
-                   await->slept     ? CC_COUNT_SLEPT_
-                   : await->yielded ? CC_COUNT_YIELDED_
-                                    : CC_COUNT_SPUN_,
-                   await->slept_ns);
-    /* A wake-up may stand for more than one message, and for the end of the channel: the next one is told. */
-    if (!await->announced) return;
-    bool sends = await->learned == &cc_shared_of_(await->channel)->snooze[CC_SENDING_];
-    if (cc_shared_is_closed_(await->channel) || cc_shared_has_(await->channel, sends ? CC_SENDING_ : CC_RECEIVING_, 1))
-        if (cc_event_has_waiters_(await->event)) cc_shared_notify_(await->event);
+    cc_event_t *event = cc_channel_event_(channel, direction);
+    if ((cc_shared_is_closed_(channel) || cc_shared_has_(channel, direction, 1)) && cc_event_has_waiters_(event))
+        cc_shared_notify_(event);
 }
 
 /* ---- The two kinds ---------------------------------------------------------------------------------------------- */

@@ -51,7 +51,7 @@ struct cc_shared {
     uint32_t kind;                       /* CC_CHANNEL_SPSC or CC_CHANNEL_MPMC */
     uint32_t looked_at;                  /* when this process last looked for deaths; in ms */
     uint32_t waits;                      /* of this process: a guess */
-    uint32_t snooze[2];                  /* what senders and receivers of this process have learned, as in cc_event_t */
+    cc_event_t learned[2];               /* where the waits of this process's senders and receivers learn */
     cc_index_ at_wait[2];                /* MPMC: where senders and receivers were when this process last had to wait */
     uint32_t reported[CC_PARTICIPANTS_]; /* deaths of each participant that this process was told of */
 };
@@ -63,44 +63,16 @@ CC_TEMPLATE_ cc_shared_t *cc_shared_of_(const cc_channel_t *channel)
 
 /* ---- shared.c: waiting, closing, deaths -------------------------------------------------------------------------- */
 
-/* A wait: as the caller's loop goes through it.
- *
- *     cc_shared_await_t await;
- *     for (int result = cc_shared_await_begin_(&await, ...); result == 0; result = cc_shared_await_step_(&await))
- *         if (it can be done) ... break;
- *     cc_shared_await_end_(&await, done); */
-typedef struct cc_shared_await {
-    cc_channel_t *channel;
-    cc_event_t *event;
-    uint32_t *learned;
-    uint64_t deadline;
-    uint32_t phase;                          /* see shared.c */
-    uint32_t pauses;                         /* left in this round */
-    uint32_t pauses_left, yields_left;       /* of the plan, after those */
-    uint32_t pauses_planned, yields_planned; /* before it sleeps */
-    uint32_t spin_limit;
-    uint32_t key; /* the event's epoch before the announcement */
-    uint32_t asleep_at;
-    bool announced, slept, yielded, lost_cpu;
-    uint32_t ending;
-    uint32_t cpu;
-    uint64_t round_began;
-    uint64_t slept_ns;
-} cc_shared_await_t;
-int cc_shared_await_begin_(cc_shared_await_t *await, cc_channel_t *channel, cc_direction_t direction,
-                           uint64_t deadline);
-int cc_shared_await_slow_(cc_shared_await_t *await);
+/* Makes a wait for the channel sleep in the segment, and learn in memory of this process. */
+void cc_shared_sleep_elsewhere_(cc_channel_t *channel, cc_direction_t direction, cc_event_await_t *await,
+                                struct cc_event_elsewhere *elsewhere);
 
-/* Waits a little: 0, ETIMEDOUT, or EOWNERDEAD. */
-CC_TEMPLATE_ int cc_shared_await_step_(cc_shared_await_t *await)
-{
-    if (await->pauses == 0) return cc_shared_await_slow_(await);
-    await->pauses--;
-    cc_pause();
-    return 0;
-}
+/* Before a try in a wait: EOWNERDEAD if there is a death that this process was not told of; now it is. Else 0. It looks
+ * if the thread has just slept, and else only in every 256th call. */
+int cc_shared_report_(cc_channel_t *channel, bool just_slept);
 
-void cc_shared_await_end_(cc_shared_await_t *await, bool done);
+/* A wake-up may stand for more than one message, and for the end of the channel: who waited tells the next one. */
+void cc_shared_relay_rest_(cc_channel_t *channel, cc_direction_t direction);
 
 /* Wakes one who sleeps at the event. */
 void cc_shared_notify_(cc_event_t *event);

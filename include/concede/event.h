@@ -178,7 +178,8 @@ typedef struct cc_event_await {
     bool woken;              /* ... and its last sleep was ended by a wake-up */
     bool yielded;            /* it has yielded at least once */
     bool has_ending;         /* when it is over: how it ended says something about the next one ... */
-    uint32_t ending;         /* ... and before that: how the wait ends if it ends with its last yield; see snooze.h */
+    uint8_t ending;          /* ... and before that: how the wait ends if it ends with its last yield; see snooze.h */
+    uint8_t cpu;             /* that its last round of pauses began on: a number from cc_snooze_seen_() */
     uint32_t pauses_left;    /* of the plan, after those in `pauses` */
     uint32_t yields_left;    /* of the plan */
     uint32_t pauses_planned; /* what it does before it sleeps ... */
@@ -186,9 +187,9 @@ typedef struct cc_event_await {
     uint32_t spin_limit;     /* pauses that are worth spending */
     uint32_t asleep_at;      /* lower half of the clock: when its snooze was over and its sleep began */
     uint32_t key;            /* of its listen */
-    uint32_t cpu;            /* that its last round of pauses began on */
     uint64_t round_began;    /* when its last round of pauses began; 0: not known */
     uint64_t slept_ns;       /* in all its sleeps */
+    const struct cc_event_elsewhere *elsewhere; /* where it sleeps, if not on its event; see src/event.h */
 } cc_event_await_t;
 
 CC_API CC_COLD_ bool cc_event_await_slow_(cc_event_await_t *await);

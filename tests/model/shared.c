@@ -91,8 +91,10 @@ static void setup_sized(uint32_t kind, size_t capacity, size_t size)
     for (int i = 1; i < CC_PARTICIPANTS_; i++) segment.participants[i] = 1;
     model_statistic(&place.shared.looked_at);
     model_statistic(&place.shared.waits);
-    model_statistic(&place.shared.snooze[0]);
-    model_statistic(&place.shared.snooze[1]);
+    for (int i = 0; i < 2; i++) {
+        model_statistic(&place.shared.learned[i].snooze);
+        model_statistic(&place.shared.learned[i].woken_at);
+    }
     model_statistic(&place.shared.at_wait[0]);
     model_statistic(&place.shared.at_wait[1]);
     model_statistic(&channel->not_full.woken_at);

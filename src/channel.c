@@ -1,6 +1,5 @@
 /* channel.c: what both kinds of channel have in common: making, waiting, closing. */
 #include "channel_mpmc.h"
-#include "shared.h"
 
 #include <concede/backoff.h>
 
@@ -99,8 +98,7 @@ size_t cc_channel_capacity(const cc_channel_t *channel)
 size_t cc_channel_len(const cc_channel_t *channel)
 {
     bool spsc = cc_channel_is_spsc_(channel);
-    if (cc_channel_is_shared_(channel) && cc_shared_of_(channel)->kind == CC_CHANNEL_MPMC)
-        return cc_shared_mpmc_len_(channel);
+    if (cc_channel_is_shared_(channel) && cc_shared_is_mpmc_(channel)) return cc_shared_mpmc_len_(channel);
     /* relaxed, all: the answer may be old before it is returned */
     cc_index_ head = cc_load_relaxed(spsc ? &channel->spsc.head : &channel->mpmc.head.position);
     cc_index_ tail = cc_load_relaxed(spsc ? &channel->spsc.tail : &channel->mpmc.tail.position);

@@ -58,4 +58,44 @@ void cc_channel_relay_rest_(cc_channel_t *channel, cc_direction_t direction);
 size_t cc_spsc_run_(cc_channel_t *channel, cc_direction_t direction);
 size_t cc_mpmc_run_(cc_channel_t *channel, cc_direction_t direction);
 
+/* ---- Between processes: shared.c, shared_spsc.c, shared_mpmc.c -------------------------------------------------- */
+
+/* Such a channel says that it is SPSC, so that the inline path is tried first. This tells whether it is MPMC. */
+bool cc_shared_is_mpmc_(const cc_channel_t *channel);
+size_t cc_shared_mpmc_len_(const cc_channel_t *channel);
+
+/* Makes a wait for the channel sleep in the segment, and learn in memory of this process. */
+void cc_shared_sleep_elsewhere_(cc_channel_t *channel, cc_direction_t direction, cc_event_await_t *await,
+                                struct cc_event_elsewhere *elsewhere);
+
+/* Before a try in a wait: EOWNERDEAD if there is a death that this process was not told of; now it is. Else 0. It looks
+ * if the thread has just slept, and else only in every 256th call. */
+int cc_shared_report_(cc_channel_t *channel, bool just_slept);
+
+/* A wake-up may stand for more than one message, and for the end of the channel: who waited tells the next one. */
+void cc_shared_relay_rest_(cc_channel_t *channel, cc_direction_t direction);
+
+/* Wakes one who sleeps at the event. */
+void cc_shared_notify_(cc_event_t *event);
+
+/* The heavy side of cc_fence_light_() for all processes that have the segment open. */
+void cc_shared_fence_heavy_(void);
+
+/* As their namesakes for the two kinds above. */
+size_t cc_shared_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n);
+size_t cc_shared_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n);
+bool cc_shared_is_drained_(cc_channel_t *channel);
+
+/* One message at once, without all that a longer way makes sure of. False: go that way. SPSC: that is what the inline
+ * path has tried. */
+bool cc_shared_send_one_(cc_channel_t *channel, const unsigned char *message);
+bool cc_shared_recv_one_(cc_channel_t *channel, unsigned char *message);
+bool cc_shared_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
+size_t cc_shared_run_(cc_channel_t *channel, cc_direction_t direction);
+bool cc_shared_is_closed_(const cc_channel_t *channel);
+void cc_shared_close_channel_(cc_channel_t *channel);
+
+/* SPSC: before a send that the inline path left to the library. */
+void cc_shared_spsc_mend_sender_(cc_channel_t *channel);
+
 #endif

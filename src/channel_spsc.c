@@ -13,7 +13,7 @@
  *
  *     CLOSED -> ACCEPTED   by the sender: its messages count; the receiver looks once more and gets them
  *     CLOSED -> DRAINED    by the receiver: it says EPIPE; what the sender stamped and it did not get does not count */
-#include "shared.h"
+#include "channel.h"
 
 #include <errno.h>
 
@@ -67,7 +67,7 @@ size_t cc_spsc_send_now_(cc_channel_t *channel, const unsigned char *messages, s
 void *cc_channel_reserve_any_(cc_channel_t *channel)
 {
     if (cc_channel_is_shared_(channel)) {
-        if (cc_shared_of_(channel)->kind != CC_CHANNEL_SPSC) return NULL;
+        if (cc_shared_is_mpmc_(channel)) return NULL;
         cc_shared_spsc_mend_sender_(channel);
     }
     if (!cc_channel_is_spsc_(channel) || room_(channel, 1) == 0) return NULL;

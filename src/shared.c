@@ -175,21 +175,21 @@ void cc_shared_relay_rest_(cc_channel_t *channel, cc_direction_t direction)
 
 /* ---- The two kinds ---------------------------------------------------------------------------------------------- */
 
-static bool is_spsc_(const cc_channel_t *channel)
+bool cc_shared_is_mpmc_(const cc_channel_t *channel)
 {
-    return cc_shared_of_(channel)->kind == CC_CHANNEL_SPSC;
+    return cc_shared_of_(channel)->kind == CC_CHANNEL_MPMC;
 }
 
 size_t cc_shared_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n)
 {
-    if (!is_spsc_(channel)) return cc_shared_mpmc_send_now_(channel, messages, n);
+    if (cc_shared_is_mpmc_(channel)) return cc_shared_mpmc_send_now_(channel, messages, n);
     cc_shared_spsc_mend_sender_(channel);
     return cc_spsc_send_now_(channel, messages, n);
 }
 
 size_t cc_shared_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n)
 {
-    if (!is_spsc_(channel)) return cc_shared_mpmc_recv_now_(channel, messages, n);
+    if (cc_shared_is_mpmc_(channel)) return cc_shared_mpmc_recv_now_(channel, messages, n);
     /* relaxed: the receiver's own. The one that found the end may have died before it moved on from the last slot. */
     if (cc_load_relaxed(&channel->closed) == CC_CHANNEL_DRAINED_) return 0;
     cc_shared_spsc_mend_receiver_(channel);
@@ -198,17 +198,18 @@ size_t cc_shared_recv_now_(cc_channel_t *channel, unsigned char *messages, size_
 
 bool cc_shared_is_drained_(cc_channel_t *channel)
 {
-    return is_spsc_(channel) ? cc_spsc_is_drained_(channel) : cc_shared_mpmc_is_drained_(channel);
+    return cc_shared_is_mpmc_(channel) ? cc_shared_mpmc_is_drained_(channel) : cc_spsc_is_drained_(channel);
 }
 
 bool cc_shared_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
-    return is_spsc_(channel) ? cc_spsc_has_(channel, direction, n) : cc_shared_mpmc_has_(channel, direction, n);
+    return cc_shared_is_mpmc_(channel) ? cc_shared_mpmc_has_(channel, direction, n)
+                                       : cc_spsc_has_(channel, direction, n);
 }
 
 size_t cc_shared_run_(cc_channel_t *channel, cc_direction_t direction)
 {
-    return is_spsc_(channel) ? cc_spsc_run_(channel, direction) : cc_shared_mpmc_run_(channel, direction);
+    return cc_shared_is_mpmc_(channel) ? cc_shared_mpmc_run_(channel, direction) : cc_spsc_run_(channel, direction);
 }
 
 bool cc_shared_is_closed_(const cc_channel_t *channel)

@@ -1,4 +1,4 @@
-/* shared.h: what channel.c asks of a channel between processes, and what its parts share.
+/* shared.h: what the parts of a channel between processes share; channel.h says what a channel asks of them.
  *
  * The segment is a header and then everything of the channel that changes: cc_channel_t from its `spsc` on, and the
  * slots. What does not change, such as the capacity, each process keeps in memory of its own just before that:
@@ -63,37 +63,6 @@ CC_TEMPLATE_ cc_shared_t *cc_shared_of_(const cc_channel_t *channel)
 
 /* ---- shared.c: waiting, closing, deaths -------------------------------------------------------------------------- */
 
-/* Makes a wait for the channel sleep in the segment, and learn in memory of this process. */
-void cc_shared_sleep_elsewhere_(cc_channel_t *channel, cc_direction_t direction, cc_event_await_t *await,
-                                struct cc_event_elsewhere *elsewhere);
-
-/* Before a try in a wait: EOWNERDEAD if there is a death that this process was not told of; now it is. Else 0. It looks
- * if the thread has just slept, and else only in every 256th call. */
-int cc_shared_report_(cc_channel_t *channel, bool just_slept);
-
-/* A wake-up may stand for more than one message, and for the end of the channel: who waited tells the next one. */
-void cc_shared_relay_rest_(cc_channel_t *channel, cc_direction_t direction);
-
-/* Wakes one who sleeps at the event. */
-void cc_shared_notify_(cc_event_t *event);
-
-/* The heavy side of cc_fence_light_() for all processes that have the segment open. */
-void cc_shared_fence_heavy_(void);
-
-/* As their namesakes for the two kinds in channel.h. */
-size_t cc_shared_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n);
-size_t cc_shared_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n);
-bool cc_shared_is_drained_(cc_channel_t *channel);
-
-/* One message at once, without all that a longer way makes sure of. False: go that way. SPSC: that is what the inline
- * path has tried. */
-bool cc_shared_send_one_(cc_channel_t *channel, const unsigned char *message);
-bool cc_shared_recv_one_(cc_channel_t *channel, unsigned char *message);
-bool cc_shared_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
-size_t cc_shared_run_(cc_channel_t *channel, cc_direction_t direction);
-bool cc_shared_is_closed_(const cc_channel_t *channel);
-void cc_shared_close_channel_(cc_channel_t *channel);
-
 /* Looks for participants that have died, and buries them; `now` in ms. */
 void cc_shared_look_for_deaths_(cc_shared_t *shared, uint32_t now);
 
@@ -102,8 +71,7 @@ void cc_shared_look_for_deaths_(cc_shared_t *shared, uint32_t now);
 /* A participant has died, perhaps the sender: the next send finds out how far it got. */
 void cc_shared_spsc_bury_(cc_channel_t *channel);
 
-/* Before a send, and before a receive, that the inline path left to the library. */
-void cc_shared_spsc_mend_sender_(cc_channel_t *channel);
+/* Before a receive that the inline path left to the library; channel.h has the sender's. */
 void cc_shared_spsc_mend_receiver_(cc_channel_t *channel);
 
 /* ---- shared_mpmc.c ----------------------------------------------------------------------------------------------- */
@@ -114,7 +82,6 @@ size_t cc_shared_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, 
 bool cc_shared_mpmc_is_drained_(cc_channel_t *channel);
 bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
 size_t cc_shared_mpmc_run_(cc_channel_t *channel, cc_direction_t direction);
-size_t cc_shared_mpmc_len_(const cc_channel_t *channel);
 
 /* A participant has died: what it was half-way through is dropped, and its slots are usable again. */
 void cc_shared_mpmc_bury_(cc_channel_t *channel, uint32_t participant);

@@ -87,7 +87,7 @@ bool until(const std::chrono::time_point<Clock, Duration> &time, Wait wait)
     }
 }
 
-/* What mutex, event, condition and parker are: the C object, all zero at first, and nothing else. It stays where it is. */
+/* What mutex, event, condition and parker are: the C object, all zero at first, and nothing else. It stays in place. */
 template <class C> class object
 {
   public:
@@ -710,7 +710,7 @@ template <class Stream> Stream &operator<<(Stream &out, const counters &now)
 namespace detail
 {
 
-/* A case: what cc_select() is given, and what is left to do when it was chosen. A message that is copied leaves nothing. */
+/* A case: what cc_select() is given, and what is left to do when it was chosen: for a copied message, nothing. */
 struct copied {
     cc_select_case_t one;
     cc_select_case_t given() noexcept

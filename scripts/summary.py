@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Writes the table under "How fast" in README.md, from the figures in doc/benchmarks.md.
+"""Writes the tables under "How fast" in README.md, from the figures in doc/benchmarks.md.
 
-    scripts/summary.py            puts it between the summary marks of README.md
-    scripts/summary.py --print    only prints it
+    scripts/summary.py            puts them between the summary marks of README.md
+    scripts/summary.py --print    only prints them
 
-Each row is one workload: concede, what comes with the C library, and the best of the other libraries that are like
-concede in whether a thread that waits long gives its CPU away.
+Each row of the first is one workload: concede, what comes with the C library, and the best of the other libraries that
+are like concede in whether a thread that waits long gives its CPU away. The maps follow, if they were measured: a
+square for each cell, and the cells that are behind by most, in words.
 """
 import pathlib
 import re
 import sys
+import textwrap
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 README = SOURCE / "README.md"
@@ -68,13 +70,70 @@ def table(text):
     return "\n".join(out) + "\n"
 
 
+# A map: its first column and what its other columns say; of the columns in doc/benchmarks.md the one that is its
+# columns, and those that are the squares side by side in a cell; what these are; a cell in words.
+MAPS = [
+    ("lock.map", "lock, threads", "held", "held", ["outside"],
+     "Within a cell: 0, 100 ns, 1 us, 10 us and 100 us outside the lock, in the mean.",
+     "{name} threads, held {held}, {outside} outside"),
+    ("channel.map", "channel", "a message every", "every", ["each", "work"],
+     "Within a cell: one by one, with 1 us of work on each; then the same in bursts of 16.",
+     "{name} every {every}, {each} each, work {work}"),
+]
+MEASURES = ["rate", "p50", "p99", "p999", "CPU", "Jain"]
+AHEAD, EVEN, BEHIND = "\U0001f7e9", "\u2b1c", "\U0001f7e5"
+SHOWN = 4  # of the figures that are behind by most
+
+
+def square(row):
+    if any(row[m].startswith("!") for m in MEASURES):
+        return BEHIND
+    return AHEAD if any(row[m].startswith("+") for m in MEASURES) else EVEN
+
+
+def small_map(rows, corner, across, right, inside, says, words):
+    rows = [{k: v.strip("*") for k, v in row.items()} for row in rows]  # what is behind is bold, too
+    columns = sorted({r[right] for r in rows}, key=value)
+    insides = sorted({tuple(r[c] for c in inside) for r in rows}, key=lambda values: [value(v) for v in values])
+    squares = {(r["name"], r[right], tuple(r[c] for c in inside)): square(r) for r in rows}
+    out = ["| %s | %s %s |" % (corner, across, " | ".join(columns)), "|---" * (len(columns) + 1) + "|"]
+    for name in dict.fromkeys(r["name"] for r in rows):
+        cells = ["".join(squares.get((name, c, i), "") for i in insides) for c in columns]
+        out.append("| %s | %s |" % (name, " | ".join(cells)))
+    behind = sorted(((value(r[m].strip("!")), m, words.format(**r)) for r in rows for m in MEASURES
+                     if r[m].startswith("!")))
+    if behind:
+        says += " The worst of %d figures that are behind, as a part of the best: %s." % (len(behind), "; ".join(
+            "%s: %s %.2f" % (where, m, times) for times, m, where in behind[:SHOWN]))
+    return out + [""] + wrapped(says) + [""]
+
+
+def wrapped(text):
+    return textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def maps(text):
+    all_of_them = sections(text)
+    found = [m for m in MAPS if m[0] in all_of_them]
+    if not found:
+        return ""
+    out = [""] + wrapped("The same for every section, rate and shape, one square a cell: %s ahead of the best other "
+                         "that sleeps in rate, p50, p99, p999, CPU time or fairness and behind in none, %s even, %s "
+                         "behind in one of them; all figures stand in [doc/benchmarks.md](doc/benchmarks.md)."
+                         % (AHEAD, EVEN, BEHIND)) + [""]
+    for workload, *how in found:
+        out += small_map(all_of_them[workload], *how)
+    return "\n".join(out[:-1]) + "\n"
+
+
 def with_table(readme, made):
     return re.sub(r"(<!-- summary:begin -->\n).*?(<!-- summary:end -->)", lambda m: m[1] + made + m[2], readme,
                   flags=re.S)
 
 
 if __name__ == "__main__":
-    made = table((SOURCE / "doc/benchmarks.md").read_text())
+    figures = (SOURCE / "doc/benchmarks.md").read_text()
+    made = table(figures) + maps(figures)
     if "--help" in sys.argv or "-h" in sys.argv:
         print(__doc__.strip())
     elif "--print" in sys.argv:

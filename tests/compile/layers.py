@@ -76,6 +76,16 @@ def the_memory_model_goes_from_the_bottom_to_the_top():
 
 
 @case
+def every_path_that_the_map_names_is_there():
+    text = (SOURCE / "CONTRIBUTING.md").read_text()
+    table = re.search(r"^I want to change.*?\n\n((?:\|.*\n)+)", text, re.M | re.S).group(1)
+    paths = [re.sub(r"<\w+>", "*", p) for p in re.findall(r"`([\w./*<>-]+/[\w.*<>\[\]-]*)`", table)]
+    need(len(paths) > 40, "found only %s" % paths)
+    missing = [p for p in paths if not list(SOURCE.glob(p.rstrip("/")))]
+    need(not missing, "the map names %s" % missing)
+
+
+@case
 def no_folder_includes_one_that_it_may_not():
     wrong = []
     for folder, allowed in FOLDERS.items():

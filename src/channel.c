@@ -114,9 +114,9 @@ size_t cc_channel_len(const cc_channel_t *channel)
 
 /* ---- Closing ---------------------------------------------------------------------------------------------------- */
 
-/* Nobody sleeps through a close. It is written before this looks for sleepers, and a thread that goes to sleep announces
- * itself before its last try, which looks for the close: fence.h says why one of the two sees the other. What becomes of
- * a message that is sent meanwhile stands with the kind: channel_spsc.c, channel_mpmc.h.
+/* Nobody sleeps through a close. It is written before this looks for sleepers, and a thread that goes to sleep
+ * announces itself before its last try, which looks for the close: fence.h says why one of the two sees the other. What
+ * becomes of a message that is sent meanwhile stands with the kind: channel_spsc.c, channel_mpmc.h.
  *
  * MPMC: bit 0 of the tail comes first, so that whoever sees `closed` finds it set. */
 void cc_channel_close_any_(cc_channel_t *channel)

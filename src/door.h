@@ -8,7 +8,9 @@
 /* A thread that selects. It sleeps on an event of its own, which lies on its stack as long as any door knows it. */
 typedef struct cc_selector {
     cc_event_t event;
-    uint32_t key; /* of its listen: the first notifier moves the epoch on from it, and only the first */
+    uint32_t key;            /* of its listen: the first notifier moves the epoch on from it, and only the first */
+    cc_select_case_t *cases; /* where channels between processes are among them: all of its cases */
+    size_t count;
 } cc_selector_t;
 
 /* Makes the channel's other side know of this case; whether a full fence is enough before the channel is looked at, or
@@ -25,5 +27,21 @@ CC_TEMPLATE_ cc_direction_t cc_select_direction_(const cc_select_case_t *one)
 {
     return one->operation == CC_SELECT_SEND ? CC_SENDING_ : CC_RECEIVING_;
 }
+
+/* ---- Between processes: shared.c -------------------------------------------------------------------------------- */
+
+/* The event in memory of this process where waits for the channel learn that go this way. */
+cc_event_t *cc_shared_learned_(cc_channel_t *channel, cc_direction_t direction);
+
+/* A select that has channels between processes among its cases. It announces itself to each of them, and sleeps on the
+ * epochs of all their events, and on its own epoch, which the doors of the other channels know. The fence after the
+ * last join is the caller's. */
+void cc_shared_select_elsewhere_(cc_selector_t *selector, cc_event_await_t *await,
+                                 struct cc_event_elsewhere *elsewhere);
+void cc_shared_select_join_(cc_select_case_t *one);
+
+/* cc_shared_report_() for all its cases: whether there is a death to tell. Then `*which` is a case of that channel, and
+ * its result is EOWNERDEAD. */
+bool cc_shared_select_reports_(cc_select_case_t *cases, size_t n, bool just_slept, size_t *which);
 
 #endif

@@ -104,6 +104,16 @@ bool cc_os_segment_is_locked_(int own, uint32_t number); /* whether another has 
 int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadline);
 uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count);
 
+/* cc_os_wait_() for several words at once: it sleeps while each of them is what is expected of it. ENOSYS where the
+ * system has no such thing. */
+enum { CC_OS_WORDS_MAX = 128 };
+typedef struct cc_os_word {
+    const uint32_t *word;
+    uint32_t expected;
+    bool in_segment;
+} cc_os_word_t;
+int cc_os_wait_several_(const cc_os_word_t *words, size_t count, uint64_t deadline);
+
 /* The asymmetric fence for all threads of all processes that have registered for it. */
 bool cc_os_membarrier_shared_register_(void);
 bool cc_os_membarrier_shared_(void);

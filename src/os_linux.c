@@ -501,6 +501,30 @@ int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadlin
     return wait_(word, expected, deadline, 0);
 }
 
+/* Linux 5.16. Its number is the same on every architecture that we know; its times have 64 bits on all of them. */
+int cc_os_wait_several_(const cc_os_word_t *words, size_t count, uint64_t deadline)
+{
+    enum { NUMBER = 449, WORD_OF_32_BITS = 2, MONOTONIC = 1 };
+    struct {
+        uint64_t expected, address;
+        uint32_t flags, reserved;
+    } waiters[CC_OS_WORDS_MAX];
+    struct {
+        int64_t seconds, ns;
+    } until = { (int64_t)(deadline / NS_PER_S), (int64_t)(deadline % NS_PER_S) };
+    long result;
+    if (count == 0 || count > CC_OS_WORDS_MAX) return ENOSYS;
+    for (size_t i = 0; i < count; i++) {
+        waiters[i].expected = words[i].expected;
+        waiters[i].address = (uint64_t)(uintptr_t)words[i].word;
+        waiters[i].flags = (uint32_t)(WORD_OF_32_BITS | (words[i].in_segment ? 0 : FUTEX_PRIVATE_));
+        waiters[i].reserved = 0;
+    }
+    SYSTEM_CALL(result, NUMBER, waiters, (long)count, (long)0, deadline == CC_FOREVER ? NULL : &until, (long)MONOTONIC);
+    if (result >= 0) return 0;
+    return result == -EAGAIN || result == -EINTR || result == -ETIMEDOUT ? (int)-result : ENOSYS;
+}
+
 uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count)
 {
     long woken = futex_wake_(word, count, 0);

@@ -51,6 +51,11 @@ int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadlin
     return cc_os_wait_(word, expected, deadline);
 }
 
+int cc_os_wait_several_(const cc_os_word_t *words, size_t count, uint64_t deadline)
+{
+    return ENOSYS;
+}
+
 uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count)
 {
     cc_os_wake_(word, count);

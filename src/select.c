@@ -18,7 +18,7 @@ bool cc_select_are_valid_(const cc_select_case_t *cases, size_t n)
     for (size_t i = 0; i < n; i++) {
         const cc_select_case_t *one = &cases[i];
         operations |= one->operation; /* greater than 1 if one of them is */
-        if (one->channel && (!one->message || cc_channel_is_shared_(one->channel))) return false;
+        if (one->channel && !one->message) return false;
     }
     return operations <= CC_SELECT_SEND;
 }
@@ -103,9 +103,17 @@ static bool do_one_(cc_select_case_t *cases, size_t n, size_t start, bool glance
 
 static void join_all_(cc_select_case_t *cases, size_t n, cc_selector_t *selector)
 {
-    bool trusted = true;
-    for (size_t i = 0; i < n; i++)
-        if (cases[i].channel && !cc_door_join_(&cases[i], selector)) trusted = false;
+    bool trusted = true, shared = false;
+    for (size_t i = 0; i < n; i++) {
+        if (!cases[i].channel) continue;
+        if (cc_channel_is_shared_(cases[i].channel)) {
+            cc_shared_select_join_(&cases[i]);
+            shared = true;
+        } else if (!cc_door_join_(&cases[i], selector)) {
+            trusted = false;
+        }
+    }
+    if (shared) cc_shared_fence_heavy_(); /* [shared.announce] pairs with cc_fence_light_(), in all processes */
     if (trusted)
         cc_fence_full(); /* [event.announce] pairs with the fence in cc_channel_notify_slow_() */
     else
@@ -121,6 +129,14 @@ static void leave_all_(cc_select_case_t *cases, size_t n, bool slept)
     }
 }
 
+/* The event that has learned how long to snooze for this case. */
+static cc_event_t *learner_(const cc_select_case_t *one)
+{
+    cc_direction_t direction = cc_select_direction_(one);
+    return cc_channel_is_shared_(one->channel) ? cc_shared_learned_(one->channel, direction)
+                                               : cc_channel_event_(one->channel, direction);
+}
+
 /* What the wait has taught: a long sleep, that nothing comes soon from any of the channels; anything else, how soon
  * something came from the one that ended it. With MPMC that one has learned from its notifier how long it was. */
 static void teach_channels_(cc_select_case_t *cases, size_t n, const cc_event_await_t *await, size_t ended_by)
@@ -129,7 +145,7 @@ static void teach_channels_(cc_select_case_t *cases, size_t n, const cc_event_aw
         cc_channel_t *channel = cases[i].channel;
         if (!channel || channel->snooze_iters != CC_SNOOZE_ADAPTIVE) continue;
         bool learns = i == ended_by ? !await->slept || cc_channel_is_spsc_(channel) : await->ending == CC_SLEPT_LONG_;
-        if (learns) cc_event_learn_from_(cc_channel_event_(channel, cc_select_direction_(&cases[i])), await);
+        if (learns) cc_event_learn_from_(learner_(&cases[i]), await);
     }
 }
 
@@ -153,22 +169,34 @@ static int wait_for_one_(cc_select_case_t *cases, size_t n, size_t start, size_t
 {
     cc_selector_t own, *selector = CC_SELECTOR_(&own);
     begin_selector_(selector);
-    bool any = false;
+    bool any = false, shared = false;
     for (size_t i = 0; i < n; i++) {
         cases[i].selector_ = NULL;
         cases[i].next_ = cases[i].previous_ = NULL;
         if (!cases[i].channel) continue;
         any = true;
-        cc_event_plan_also_(&selector->event, cc_channel_event_(cases[i].channel, cc_select_direction_(&cases[i])),
-                            cases[i].channel->snooze_iters);
+        shared = shared || cc_channel_is_shared_(cases[i].channel);
+        cc_event_plan_also_(&selector->event, learner_(&cases[i]), cases[i].channel->snooze_iters);
     }
     if (!any && deadline == CC_FOREVER) return EINVAL;
 
     cc_event_await_t await = cc_event_await_begin_(&selector->event, deadline);
     await.in_channel = true;
+    struct cc_event_elsewhere elsewhere;
+    if (shared) {
+        selector->cases = cases;
+        selector->count = n;
+        cc_shared_select_elsewhere_(selector, &await, &elsewhere);
+        if (cc_shared_select_reports_(cases, n, false, which)) return 0;
+    }
     bool done, joined = false;
     while (!(done = do_one_(cases, n, start, await.pauses > 0, which)) && cc_event_await_step_(&await)) {
         if (joined) leave_all_(cases, n, await.woken);
+        if (joined && shared && cc_shared_select_reports_(cases, n, true, which)) {
+            done = true;
+            joined = false;
+            break;
+        }
         joined = cc_event_await_listens_(&await);
         if (!joined) continue;
         selector->key = await.key;

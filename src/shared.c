@@ -173,6 +173,122 @@ void cc_shared_relay_rest_(cc_channel_t *channel, cc_direction_t direction)
         cc_shared_notify_(event);
 }
 
+/* ---- A select --------------------------------------------------------------------------------------------------- */
+
+/* A case of a shared channel is in no list, and has room there for the epoch before its announcement. */
+static void set_key_(cc_select_case_t *one, uint32_t key)
+{
+    one->next_ = (cc_select_case_t *)(uintptr_t)key;
+}
+
+static uint32_t key_(const cc_select_case_t *one)
+{
+    return (uint32_t)(uintptr_t)one->next_;
+}
+
+static bool is_shared_case_(const cc_select_case_t *one)
+{
+    return one->channel && cc_channel_is_shared_(one->channel);
+}
+
+static cc_event_t *event_of_case_(const cc_select_case_t *one)
+{
+    return cc_channel_event_(one->channel, cc_select_direction_(one));
+}
+
+void cc_shared_select_join_(cc_select_case_t *one)
+{
+    cc_event_t *event = event_of_case_(one);
+    set_key_(one, cc_load_acquire(&event->epoch)); /* [shared.epoch] pairs with the add of whoever wakes */
+    announce_shared_(event);
+}
+
+/* The doors know the epoch of its own event, and nobody notifies that: there is nothing to announce. */
+static uint32_t listen_select_(cc_event_t *own)
+{
+    return cc_load_relaxed(&own->epoch); /* relaxed: no door knows it yet, or any more */
+}
+
+/* When it was woken, for what it learns: by a shared channel, if one of them says so, or just now. */
+static uint32_t woken_at_(const cc_selector_t *selector, uint64_t now)
+{
+    for (size_t i = 0; i < selector->count; i++) {
+        const cc_select_case_t *one = &selector->cases[i];
+        if (is_shared_case_(one) && cc_load_relaxed(&event_of_case_(one)->epoch) != key_(one))
+            return cc_load_relaxed(&event_of_case_(one)->woken_at); /* relaxed, both: statistics */
+    }
+    return (uint32_t)now;
+}
+
+/* Where the system cannot wait for several words, or not for so many, the select looks at all of them so often. */
+enum { POLL_NS = NS_PER_MS };
+
+static bool sleep_select_(cc_event_await_t *await)
+{
+    cc_selector_t *selector = (cc_selector_t *)await->event;
+    cc_os_word_t words[CC_OS_WORDS_MAX]; /* those of the shared channels, and then its own */
+    size_t count = 0, private_count = 0, left_out = 0;
+    for (size_t i = 0; i < selector->count; i++) {
+        const cc_select_case_t *one = &selector->cases[i];
+        private_count += one->channel && !cc_channel_is_shared_(one->channel);
+        if (!is_shared_case_(one)) continue;
+        cc_os_word_t word = { &event_of_case_(one)->epoch, key_(one), true };
+        if (count < CC_OS_WORDS_MAX - 1)
+            words[count++] = word;
+        else
+            left_out++;
+    }
+    if (private_count > 0) {
+        cc_os_word_t own = { &selector->event.epoch, await->key, false };
+        words[count++] = own;
+    }
+    uint64_t began = cc_os_now_(), until = began + (uint64_t)CC_SHARED_LOOK_MS * NS_PER_MS;
+    if (left_out > 0) until = began + POLL_NS;
+    if (await->deadline < until) until = await->deadline;
+    int woken = count > 1 ? cc_os_wait_several_(words, count, until)
+                          : cc_os_wait_shared_(words[0].word, words[0].expected, until);
+    if (woken == ENOSYS) {
+        if (began + POLL_NS < until) until = began + POLL_NS;
+        woken = cc_os_wait_shared_(words[0].word, words[0].expected, until);
+    }
+    uint64_t now = cc_os_now_();
+    /* relaxed, both: a statistic; a door that woke this thread has said when */
+    if (cc_load_relaxed(&selector->event.epoch) == await->key)
+        cc_store_relaxed(&selector->event.woken_at, woken_at_(selector, now));
+    if (woken != EAGAIN) {
+        await->slept = true;
+        await->slept_ns += now - began;
+    }
+    await->woken = woken == 0;
+    return now < await->deadline;
+}
+
+cc_event_t *cc_shared_learned_(cc_channel_t *channel, cc_direction_t direction)
+{
+    return &cc_shared_of_(channel)->learned[direction];
+}
+
+void cc_shared_select_elsewhere_(cc_selector_t *selector, cc_event_await_t *await, struct cc_event_elsewhere *elsewhere)
+{
+    elsewhere->listen = listen_select_;
+    elsewhere->sleep = sleep_select_;
+    elsewhere->there = &selector->event;
+    await->elsewhere = elsewhere;
+}
+
+bool cc_shared_select_reports_(cc_select_case_t *cases, size_t n, bool just_slept, size_t *which)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!is_shared_case_(&cases[i])) continue;
+        int result = cc_shared_report_(cases[i].channel, just_slept);
+        if (result == 0) continue;
+        cases[i].result = result;
+        *which = i;
+        return true;
+    }
+    return false;
+}
+
 /* ---- The two kinds ---------------------------------------------------------------------------------------------- */
 
 bool cc_shared_is_mpmc_(const cc_channel_t *channel)

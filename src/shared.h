@@ -13,7 +13,7 @@
 
 #include <concede/shared.h>
 
-#include "channel.h"
+#include "door.h"
 
 /* participant   says                                                   who moves it, holding the lock of that number
  * 2d            nobody has this number; d of those who had it died     a process that opens the segment -> 2d + 1

@@ -56,7 +56,7 @@ typedef struct cc_select_case {
     cc_channel_t *channel; /* NULL: never ready */
     void *message;         /* what to send, or where to receive to */
     uint32_t operation;    /* CC_SELECT_RECV (0) or CC_SELECT_SEND */
-    int result;            /* of the case that was chosen: 0, or EPIPE */
+    int result;            /* of the case that was chosen: 0, EPIPE, or EOWNERDEAD: see shared.h */
 
     /* The library's own, while the select lasts; how they were before does not matter. */
     struct cc_select_case *next_, *previous_; /* in the channel's list; NULL: it is not there */

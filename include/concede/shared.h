@@ -8,13 +8,13 @@
  *     cc_shared_close(shared);                           cc_shared_close(shared);
  *     cc_shared_unlink("/orders");
  *
- * It is the channel of channel.h, of either kind, and what works on that one works on this one, at the same cost; only
- * select and descriptors do not. Up to 63 processes may have it open. The memory holds no pointer and maps anywhere.
+ * It is the channel of channel.h, of either kind, and what works on that one works on this one, select included; only
+ * descriptors do not. Up to 63 processes may have it open. The memory holds no pointer and maps anywhere.
  *
  * Death. A process may be killed at any instruction. The others go on:
  *
  *   a call that has to wait          returns EOWNERDEAD, having done nothing, once in each process for each death,
- *                                    within 200 ms; call it again to go on
+ *                                    within 200 ms; call it again to go on. A select: the result of a case
  *   a message whose send returned    is received once
  *   one that was being sent          was sent whole, or is dropped whole
  *   one that was being received      is dropped whole, if it was taken already; a message that cc_channel_peek()

@@ -59,8 +59,8 @@ typedef struct diary {
 
 /* One channel and those who use it; several go on at the same time. */
 typedef struct arena {
-    cc_shared_t *shared;
-    cc_channel_t *channel;
+    cc_shared_t *shared, *idle;
+    cc_channel_t *channel, *idle_private;
     int fd;
     bool many; /* senders and receivers */
     uint64_t random, slowest_ns;
@@ -124,14 +124,42 @@ static unsigned note_received(arena *a, const message *m)
                               __ATOMIC_RELAXED);
 }
 
-/* Receives until it dies. */
-static void child_receives(arena *a, diary *own, long steps)
+/* A receive or a send by the call itself, or by a select that has another channel beside it, in which nothing ever
+ * happens: one of this process, or one between processes. */
+enum { BY_CALL, BY_SELECT, BY_SELECT_SHARED, WAYS };
+static int transfer(cc_channel_t *channel, cc_channel_t *beside, bool sends, message *m, uint64_t timeout_ns)
 {
-    cc_channel_t *channel = child_opens(a, own);
+    if (!beside && sends) return cc_channel_send_timeout(channel, m, timeout_ns);
+    if (!beside) return cc_channel_recv_timeout(channel, m, timeout_ns);
+    message never;
+    size_t which = 0;
+    cc_select_case_t cases[] = { CC_SELECT_CASE_RECV(beside, &never), CC_SELECT_CASE_RECV(channel, m) };
+    if (sends) cases[1].operation = CC_SELECT_SEND;
+    int error = cc_select_timeout(cases, 2, CC_SELECT_FAIR, &which, timeout_ns);
+    return error != 0 ? error : which == 1 ? cases[1].result : EINVAL;
+}
+
+static cc_channel_t *beside_of(arena *a, uint32_t way)
+{
+    return way == BY_CALL ? NULL : way == BY_SELECT ? a->idle_private : cc_shared_channel(a->idle);
+}
+
+/* Receives until it dies. */
+static void child_receives(arena *a, diary *own, long steps, uint32_t way)
+{
+    cc_channel_t *channel = child_opens(a, own), *beside = NULL;
+    cc_shared_t *idle;
+    cc_channel_options_t options = { CAPACITY, sizeof(message), CC_CHANNEL_MPMC, CC_SNOOZE_ADAPTIVE };
+    int fd;
+    if (way == BY_SELECT && cc_channel_create(&beside, &options) != 0) _exit(11);
+    if (way == BY_SELECT_SHARED) {
+        if (cc_shared_create_fd(&idle, &options, &fd) != 0) _exit(12);
+        beside = cc_shared_channel(idle);
+    }
     kill_in = steps;
     for (;;) {
         message m;
-        int error = cc_channel_recv(channel, &m);
+        int error = transfer(channel, beside, false, &m, (uint64_t)STUCK_MS * 1000000);
         if (error == 0) {
             if (!is_whole(&m)) own->bad = 2;
             if (a->many && note_received(a, &m) != 0) own->bad = 4;
@@ -192,6 +220,7 @@ static void spsc_sender_dies(arena *a)
 {
     diary *own = &a->notes->of[0];
     bool by_signal, bursts = some(a, 2);
+    cc_channel_t *beside = beside_of(a, some(a, WAYS));
     uint64_t life = ++a->rounds, next = 0, told = 0;
     long steps = some_steps(a, &by_signal);
     pid_t child = start(own);
@@ -199,7 +228,7 @@ static void spsc_sender_dies(arena *a)
     if (by_signal) kill_after_a_while(a, child, own);
     for (;;) {
         message m;
-        int error = cc_channel_recv_timeout(a->channel, &m, (uint64_t)STUCK_MS * 1000000);
+        int error = transfer(a->channel, beside, false, &m, (uint64_t)STUCK_MS * 1000000);
         if (error == EOWNERDEAD) {
             told++;
             break;
@@ -220,6 +249,8 @@ static void spsc_receiver_dies(arena *a)
 {
     diary *own = &a->notes->of[0];
     bool by_signal;
+    uint32_t way = some(a, WAYS);
+    cc_channel_t *beside = beside_of(a, some(a, WAYS));
     uint64_t life = ++a->rounds, number = 0;
     long steps = some_steps(a, &by_signal);
     for (uint32_t before = some(a, CAPACITY + 1); number < before; number++) {
@@ -227,11 +258,11 @@ static void spsc_receiver_dies(arena *a)
         CHECK_EQ(cc_channel_try_send(a->channel, &m), 0);
     }
     pid_t child = start(own);
-    if (child == 0) child_receives(a, own, steps);
+    if (child == 0) child_receives(a, own, steps, way);
     if (by_signal) kill_after_a_while(a, child, own);
     for (;; number++) {
         message m = message_of(life, number);
-        int error = cc_channel_send_timeout(a->channel, &m, (uint64_t)STUCK_MS * 1000000);
+        int error = transfer(a->channel, beside, true, &m, (uint64_t)STUCK_MS * 1000000);
         if (error == EOWNERDEAD) break;
         if (!CHECK_EQ(error, 0)) break;
     }
@@ -254,6 +285,7 @@ static void mpmc_two_die(arena *a)
     pid_t children[CHILDREN];
     uint64_t life = (uint64_t)(++a->rounds) * 4, sent = 0, missing = 0, told = 0;
     bool sends[CHILDREN], by_signal[CHILDREN];
+    cc_channel_t *beside = beside_of(a, some(a, WAYS));
     unsigned receivers = 0;
     memset(a->notes->received, 0, sizeof a->notes->received);
     for (uint32_t before = some(a, CAPACITY + 1); sent < before; sent++) {
@@ -264,11 +296,12 @@ static void mpmc_two_die(arena *a)
         diary *own = &a->notes->of[i];
         long steps = some_steps(a, &by_signal[i]);
         bool bursts = some(a, 2);
+        uint32_t way = some(a, WAYS);
         sends[i] = some(a, 2);
         receivers += !sends[i];
         children[i] = start(own);
         if (children[i] == 0 && sends[i]) child_sends(a, own, life + (uint64_t)i, steps, bursts);
-        if (children[i] == 0) child_receives(a, own, steps);
+        if (children[i] == 0) child_receives(a, own, steps, way);
     }
     uint64_t deadline = cc_deadline_in((uint64_t)STUCK_MS * 1000000);
     for (int i = 0; i < CHILDREN; i++)
@@ -276,8 +309,7 @@ static void mpmc_two_die(arena *a)
     while (told < CHILDREN && cc_now_ns() < deadline && test_bad_checks == 0) {
         message m = message_of(life + CHILDREN, sent);
         bool to_send = sent < NUMBERS && some(a, 8) < 3 * receivers;
-        int error = to_send ? cc_channel_send_timeout(a->channel, &m, 1000000)
-                            : cc_channel_recv_timeout(a->channel, &m, 1000000);
+        int error = transfer(a->channel, beside, to_send, &m, 1000000);
         if (error == EOWNERDEAD) told++;
         if (error == 0 && to_send) sent++;
         if (error == 0 && !to_send) CHECK(is_whole(&m) && m.life / 4 * 4 == life && note_received(a, &m) == 0);
@@ -314,12 +346,18 @@ static void run_arena(arena *a, uint32_t kind, void (*round_)(arena *), unsigned
     cc_channel_options_t options = { CAPACITY, sizeof(message), kind, CC_SNOOZE_ADAPTIVE };
     REQUIRE(cc_shared_create_fd(&a->shared, &options, &a->fd) == 0);
     a->channel = cc_shared_channel(a->shared);
+    int idle_fd;
+    REQUIRE(cc_shared_create_fd(&a->idle, &options, &idle_fd) == 0);
+    close(idle_fd);
+    REQUIRE(cc_channel_create(&a->idle_private, &options) == 0);
     a->many = kind == CC_CHANNEL_MPMC;
     while (a->kills < kills && test_bad_checks == 0) {
         round_(a);
         is_as_before(a);
     }
     cc_shared_close(a->shared);
+    cc_shared_close(a->idle);
+    cc_channel_destroy(a->idle_private);
     close(a->fd);
 }
 

@@ -72,6 +72,8 @@ typedef struct word {
 
 typedef enum status { DONE, READY, ASLEEP } status_t;
 
+enum { SLEPT_ON = 3, NOT_WOKEN = -1 };
+
 typedef struct thread {
     coroutine_t context;
     status_t status;
@@ -85,8 +87,8 @@ typedef struct thread {
     uint8_t pauses;
     bool dead;
     /* asleep */
-    const void *asleep_on;
-    uint64_t deadline, waited; /* waited: how far its clock is ahead, see now_of() */
+    const void *asleep_on[SLEPT_ON]; /* NULL: no further one. Set before it sleeps, while it looks at the next one */
+    uint64_t deadline, waited;       /* waited: how far its clock is ahead, see now_of() */
     unsigned queued;
     int result;
     uint64_t read_since_yield[WORDS / 64]; /* words, as bits */

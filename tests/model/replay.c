@@ -44,7 +44,7 @@ void show_failure(const char *program)
     printf("  => %s\n", run.failure);
     for (unsigned t = 1; t <= run.thread_count; t++)
         if (run.threads[t].status == ASLEEP)
-            printf("     T%u sleeps on %s\n", t, word_name(word_at(run.threads[t].asleep_on)));
+            printf("     T%u sleeps on %s\n", t, word_name(word_at(run.threads[t].asleep_on[0])));
     printf("  again: %s%s%s --replay %s/%u.%u/%" PRIx64 "/", program, settings.weakened ? " --weaken " : "",
            settings.weakened ? settings.weakened : "", settings.client->name, settings.bound, settings.old_read_bound,
            memory.shared_words);

@@ -21,12 +21,15 @@
 #include "../../src/lock.c"
 #include "../../src/park.c"
 #include "../../src/pause.c"
+static cc_selector_t selectors[MODEL_THREADS + 1]; /* one for each thread, because stacks hold something else later */
+#define CC_SELECTOR_(own) ((void)(own), &selectors[model_self()])
+#include "../../src/select.c"
 #include "../../src/shared.c"
 #include "../../src/shared_mpmc.c"
 #include "../../src/shared_spsc.c"
 #include "../../src/snooze.c"
 
-/* Nobody selects on a shared channel, or asks for a descriptor. */
+/* Nobody asks for a descriptor of a shared channel. */
 int cc_os_bell_create_(int ends[2])
 {
     (void)ends;
@@ -49,17 +52,71 @@ void cc_os_bell_close_(int read_end, int write_end)
 
 enum { MESSAGES = 4, CAPACITY_MODEL = 2 };
 
-static struct {
+/* The first is what everything is about; the second is beside it for who selects, shared or of this process. */
+static struct place {
     cc_shared_t shared;
     cc_channel_t channel;
     unsigned char slots[CAPACITY_MODEL * 64];
-} place;
-static cc_segment_t segment;
-static cc_channel_t *channel;
+} place, second_place;
+static cc_segment_t segment, second_segment;
+static cc_channel_t *channel, *second;
 static size_t capacity_;
 static uint32_t tried[MODEL_THREADS + 1], accepted[MODEL_THREADS + 1], received[MODEL_THREADS + 1]; /* as bits */
 static uint32_t told;
 static uint32_t before_close, last_words; /* plain memory: whoever reads it must come after whoever wrote it */
+
+static void name_channel(cc_channel_t *c, bool is_second)
+{
+    static const char *const names[][2] = {
+        { "not_full.epoch", "second.not_full.epoch" },
+        { "not_full.waiters", "second.not_full.waiters" },
+        { "not_empty.epoch", "second.not_empty.epoch" },
+        { "not_empty.waiters", "second.not_empty.waiters" },
+        { "tail", "second.tail" },
+        { "head", "second.head" },
+        { "closed", "second.closed" },
+        { "stamp 0", "second stamp 0" },
+        { "stamp 1", "second stamp 1" },
+    };
+    model_statistic(&c->not_full.woken_at);
+    model_statistic(&c->not_empty.woken_at);
+    model_name(&c->not_full.epoch, names[0][is_second]);
+    model_name(&c->not_full.waiters, names[1][is_second]);
+    model_name(&c->not_empty.epoch, names[2][is_second]);
+    model_name(&c->not_empty.waiters, names[3][is_second]);
+    model_name(&c->spsc.tail, names[4][is_second]);
+    model_name(&c->spsc.head, names[5][is_second]);
+    model_name(&c->closed, names[6][is_second]);
+    for (size_t i = 0; i <= c->mask; i++)
+        model_name(cc_slot_stamp_(cc_channel_slot_(c, (cc_index_)(2 * i), c->layout), c->layout),
+                   names[7 + i][is_second]);
+}
+
+static cc_channel_t *make_shared(struct place *at, cc_segment_t *own, const cc_channel_options_t *options)
+{
+    cc_channel_t *made;
+    memset(at, 0, sizeof *at);
+    memset(own, 0, sizeof *own);
+    model_check(cc_channel_init(&at->channel, sizeof at->channel + sizeof at->slots, options, &made) == 0);
+    at->shared.segment = own;
+    at->shared.kind = options->kind;
+    made->shape = cc_channel_shape_(CC_CHANNEL_SPSC, options->message_size);
+    made->allocated_before = CC_CHANNEL_SHARED_;
+    if (options->kind == CC_CHANNEL_MPMC) {
+        made->shape |= UINT64_C(1) << 62;
+        cc_shared_mpmc_init_(made);
+    }
+    for (int i = 1; i < CC_PARTICIPANTS_; i++) own->participants[i] = 1;
+    model_statistic(&at->shared.looked_at);
+    model_statistic(&at->shared.waits);
+    for (int i = 0; i < 2; i++) {
+        model_statistic(&at->shared.learned[i].snooze);
+        model_statistic(&at->shared.learned[i].woken_at);
+    }
+    model_statistic(&at->shared.at_wait[0]);
+    model_statistic(&at->shared.at_wait[1]);
+    return made;
+}
 
 /* Messages are of 4 bytes, or of 8, which have a path of their own; both are the low bytes of a number. */
 static void setup_sized(uint32_t kind, size_t capacity, size_t size)
@@ -72,46 +129,52 @@ static void setup_sized(uint32_t kind, size_t capacity, size_t size)
     model_statistic(&busy_for_);
     model_statistic(&busy_until_);
     model_statistic(&seen_at_[0]);
-    memset(&place, 0, sizeof place);
-    memset(&segment, 0, sizeof segment);
     memset(tried, 0, sizeof tried);
     memset(accepted, 0, sizeof accepted);
     memset(received, 0, sizeof received);
     told = before_close = last_words = 0;
     capacity_ = capacity;
-    model_check(cc_channel_init(&place.channel, sizeof place.channel + sizeof place.slots, &options, &channel) == 0);
-    place.shared.segment = &segment;
-    place.shared.kind = kind;
-    channel->shape = cc_channel_shape_(CC_CHANNEL_SPSC, size);
-    channel->allocated_before = CC_CHANNEL_SHARED_;
-    if (kind == CC_CHANNEL_MPMC) {
-        channel->shape |= UINT64_C(1) << 62;
-        cc_shared_mpmc_init_(channel);
-    }
-    for (int i = 1; i < CC_PARTICIPANTS_; i++) segment.participants[i] = 1;
-    model_statistic(&place.shared.looked_at);
-    model_statistic(&place.shared.waits);
-    for (int i = 0; i < 2; i++) {
-        model_statistic(&place.shared.learned[i].snooze);
-        model_statistic(&place.shared.learned[i].woken_at);
-    }
-    model_statistic(&place.shared.at_wait[0]);
-    model_statistic(&place.shared.at_wait[1]);
-    model_statistic(&channel->not_full.woken_at);
-    model_statistic(&channel->not_empty.woken_at);
-    model_name(&channel->spsc.tail, "tail");
-    model_name(&channel->spsc.head, "head");
-    model_name(&channel->closed, "closed");
-    model_name(&channel->not_full.epoch, "not_full.epoch");
-    model_name(&channel->not_full.waiters, "not_full.waiters");
-    model_name(&channel->not_empty.epoch, "not_empty.epoch");
-    model_name(&channel->not_empty.waiters, "not_empty.waiters");
-    for (size_t i = 0; i < capacity; i++)
-        model_name(cc_slot_stamp_(cc_channel_slot_(channel, (cc_index_)(2 * i), channel->layout), channel->layout),
-                   (const char *const[]){ "stamp 0", "stamp 1" }[i]);
+    channel = make_shared(&place, &segment, &options);
+    second = NULL;
+    name_channel(channel, false);
     for (int i = 1; i < CC_PARTICIPANTS_; i++)
         model_name(&segment.participants[i],
                    (const char *const[]){ "", "participant 1", "participant 2", "participant 3" }[i]);
+}
+
+/* A second one beside it, between processes or not. */
+static void setup_two(uint32_t kind, bool is_shared)
+{
+    cc_channel_options_t options = { 1, 4, kind, CC_SNOOZE_NONE };
+    setup_sized(kind, 1, 4);
+    if (is_shared) {
+        second = make_shared(&second_place, &second_segment, &options);
+    } else {
+        memset(&second_place, 0, sizeof second_place);
+        model_check(cc_channel_init(&second_place.channel, sizeof second_place.channel + sizeof second_place.slots,
+                                    &options, &second) == 0);
+        model_statistic(&second->not_empty.sleepiness);
+        model_statistic(&second->not_empty.left_to_it);
+    }
+    name_channel(second, true);
+    memset(selectors, 0, sizeof selectors);
+    for (int i = 1; i <= MODEL_THREADS; i++) {
+        model_statistic(&selectors[i].event.woken_at);
+        model_name(&selectors[i].event.epoch, "selector.epoch");
+    }
+}
+
+static void select_spsc_setup(void)
+{
+    setup_two(CC_CHANNEL_SPSC, true);
+}
+static void select_mpmc_setup(void)
+{
+    setup_two(CC_CHANNEL_MPMC, true);
+}
+static void select_mixed_setup(void)
+{
+    setup_two(CC_CHANNEL_SPSC, false);
 }
 
 static void setup_of(uint32_t kind, size_t capacity)
@@ -300,6 +363,99 @@ static void hear_last_words(void)
     try_to_send();
 }
 
+/* Sends one by the second channel. */
+static void send_by_second(void)
+{
+    uint64_t message = message_of(model_self(), 1);
+    note(&tried[model_self()], message);
+    int error = cc_channel_send(second, &message);
+    model_check(error == 0 || error == EOWNERDEAD);
+    told += error == EOWNERDEAD;
+    if (error == 0) note(&accepted[model_self()], message);
+}
+
+/* Takes one of what comes by either: 0, or EOWNERDEAD. */
+static int select_one(void)
+{
+    uint64_t messages[2] = { 0, 0 };
+    size_t which = 2;
+    cc_select_case_t cases[] = { CC_SELECT_CASE_RECV(channel, &messages[0]),
+                                 CC_SELECT_CASE_RECV(second, &messages[1]) };
+    model_check(cc_select(cases, 2, CC_SELECT_IN_ORDER, &which) == 0 && which < 2);
+    int result = cases[which].result;
+    model_check(result == 0 || result == EOWNERDEAD);
+    if (result == 0) note(&received[model_self()], messages[which]);
+    told += result == EOWNERDEAD;
+    return result;
+}
+static void select_twice(void)
+{
+    for (int i = 0; i < 2; i++)
+        if (select_one() == EOWNERDEAD) return;
+}
+static void select_once(void)
+{
+    (void)select_one();
+}
+/* Sends one by each; who selects prefers the second, and what woke it may have been for another. */
+static void send_one_by_each(void)
+{
+    send_number(0);
+    send_by_second();
+}
+static void select_second_first(void)
+{
+    uint64_t messages[2] = { 0, 0 };
+    size_t which = 2;
+    cc_select_case_t cases[] = { CC_SELECT_CASE_RECV(second, &messages[0]),
+                                 CC_SELECT_CASE_RECV(channel, &messages[1]) };
+    model_check(cc_select(cases, 2, CC_SELECT_IN_ORDER, &which) == 0 && which < 2 && cases[which].result == 0);
+    note(&received[model_self()], messages[which]);
+    if (which == 1) {
+        model_check(cc_channel_recv(second, &messages[0]) == 0);
+        note(&received[model_self()], messages[0]);
+        send_number(1); /* in place of what it took from the other receiver */
+    }
+}
+static void select_for_good(void)
+{
+    while (select_one() == EOWNERDEAD) {}
+}
+
+/* Until both have come to an end. */
+static void select_until_closed(void)
+{
+    uint64_t messages[2] = { 0, 0 };
+    cc_select_case_t cases[] = { CC_SELECT_CASE_RECV(channel, &messages[0]),
+                                 CC_SELECT_CASE_RECV(second, &messages[1]) };
+    for (size_t which = 2; cases[0].channel || cases[1].channel;) {
+        model_check(cc_select(cases, 2, CC_SELECT_IN_ORDER, &which) == 0 && which < 2);
+        if (cases[which].result == 0) note(&received[model_self()], messages[which]);
+        if (cases[which].result == EPIPE) cases[which].channel = NULL;
+    }
+}
+static void close_both(void)
+{
+    send_number(0);
+    cc_channel_close(second);
+    close_it();
+}
+
+/* Sends by either, where there is room. */
+static void select_to_send(void)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        uint64_t message = message_of(model_self(), i);
+        size_t which = 2;
+        cc_select_case_t cases[] = { CC_SELECT_CASE_SEND(channel, &message), CC_SELECT_CASE_SEND(second, &message) };
+        note(&tried[model_self()], message);
+        model_check(cc_select(cases, 2, CC_SELECT_IN_ORDER, &which) == 0 && which < 2);
+        told += cases[which].result == EOWNERDEAD;
+        if (cases[which].result != 0) return;
+        note(&accepted[model_self()], message);
+    }
+}
+
 /* ---- what must be left ------------------------------------------------------------------------------------------ */
 
 /* What was accepted arrived once, what was not tried did not arrive; each death was told once, if anybody was left to
@@ -316,12 +472,16 @@ static void nothing_is_lost_but(unsigned by_receivers)
         out |= received[t];
         deaths += model_is_dead(t);
     }
+    bool two_shared = second && cc_channel_is_shared_(second);
     for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
-        if (!model_is_dead((int)i) || !(segment.participants[i] & 1)) continue;
-        bury_locked_(&place.shared, i, segment.participants[i]);
+        if (!model_is_dead((int)i)) continue;
+        if (segment.participants[i] & 1) bury_locked_(&place.shared, i, segment.participants[i]);
+        if (two_shared && (second_segment.participants[i] & 1))
+            bury_locked_(&second_place.shared, i, second_segment.participants[i]);
     }
-    model_check(told <= deaths);
+    model_check(told <= deaths * (two_shared ? 2 : 1)); /* of each channel that the dead one had open */
     while (cc_channel_try_recv(channel, &message) == 0) note(&out, message);
+    while (second && cc_channel_try_recv(second, &message) == 0) note(&out, message);
     model_check((out & ~maybe) == 0);
     model_check(__builtin_popcount(in & ~out) <= (int)by_receivers);
     if (cc_channel_is_closed(channel)) return;
@@ -371,6 +531,20 @@ static const model_client_t clients[] = {
          .threads = { send_one_and_close, send_one, receive_all }, .finish = nothing_is_lost, BOUND(1)),
     LIVE("shared_mpmc_end", .setup = mpmc_setup, .threads = { close_it, receive_all, try_to_send },
          .finish = nothing_is_lost, BOUND(2)),
+    LIVE("shared_select_spsc", .setup = select_spsc_setup, .threads = { send_one, send_by_second, select_twice },
+         .finish = nothing_is_lost, BOUND(1)),
+    LIVE("shared_select_mpmc", .setup = select_mpmc_setup, .threads = { send_one, send_by_second, select_twice },
+         .finish = nothing_is_lost, BOUND(1)),
+    LIVE("shared_select_mixed", .setup = select_mixed_setup, .threads = { send_one, send_by_second, select_twice },
+         .finish = nothing_is_lost, BOUND(1)),
+    LIVE("shared_select_beside_receiver", .setup = select_mpmc_setup, .threads = { send_two, select_once, receive_one },
+         .finish = nothing_is_lost, BOUND(1)),
+    LIVE("shared_select_relays", .setup = select_mpmc_setup,
+         .threads = { send_one_by_each, select_second_first, receive_one }, .finish = nothing_is_lost, BOUND(1)),
+    LIVE("shared_select_close", .setup = select_spsc_setup, .threads = { close_both, select_until_closed },
+         .finish = nothing_is_lost, BOUND(2)),
+    LIVE("shared_select_send", .setup = select_mpmc_setup, .threads = { select_to_send, select_twice },
+         .finish = nothing_is_lost, BOUND(2)),
     LIVE("shared_spsc_refused", .setup = spsc_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost,
          .refusals = 1, BOUND(1)),
     LIVE("shared_mpmc_refused", .setup = mpmc_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost,
@@ -410,6 +584,14 @@ static const model_client_t clients[] = {
           .threads = { send_one, look, receive_once }, .finish = nothing_is_lost, BOUND(1)),
     DEATH("shared_mpmc_told", FIRST, 1, .setup = mpmc_setup, .threads = { say_last_words, look, hear_last_words },
           .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_select_spsc_sender_dies", FIRST, 1, .setup = select_spsc_setup, .threads = { send_two, select_twice },
+          .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_select_mpmc_sender_dies", FIRST, 1, .setup = select_mpmc_setup, .threads = { send_two, select_twice },
+          .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_select_mixed_sender_dies", FIRST, 1, .setup = select_mixed_setup,
+          .threads = { send_two, select_twice }, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_select_beside_receiver_dies", SECOND_, 1, .setup = select_mpmc_setup,
+          .threads = { send_two_or_inherit, select_for_good, receive_one }, .finish = one_may_be_lost, BOUND(0)),
     DEATH("shared_mpmc_reader_dies", FIRST, 1, .setup = mpmc_setup,
           .threads = { receive_once, look, send_two_or_inherit }, .finish = one_may_be_lost, BOUND(0)),
 };

@@ -3,6 +3,7 @@
 #include "engine.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "os.h"
 
@@ -25,12 +26,10 @@ static void fence_everywhere(const char *why)
     history(0x4ea);
 }
 
-/* Falls asleep if the word has the value, as far as this thread can know: it may read an older store, but none older
- * than what was there when a wake came before. No view passes from the waker to the woken. */
-int cc_os_wait_(const uint32_t *p, uint32_t expected, uint64_t deadline)
+/* Whether the word has the value, as far as this thread can know: it may read an older store, but none older than what
+ * was there when a wake came before. */
+static bool is_expected(const uint32_t *p, uint32_t expected)
 {
-    if (run.self == 0) return 0;
-    reschedule();
     check_alive(p, sizeof *p);
     thread_t *me = &run.threads[run.self];
     word_t *w = word_of(p, sizeof *p);
@@ -47,28 +46,60 @@ int cc_os_wait_(const uint32_t *p, uint32_t expected, uint64_t deadline)
     while ((value_of(w, w->order[oldest]) == expected) != equal) oldest++;
     me->now.seen[w - memory.words] = w->order[oldest];
     me->read_since_yield[(w - memory.words) / 64] |= UINT64_C(1) << (w - memory.words) % 64;
-    end_round();
-    if (!equal) {
-        history(EAGAIN);
-        trace("wait on %s: not %" PRIu32, word_name(w), expected);
-        return EAGAIN;
-    }
-    if (deadline <= now_of(me)) {
-        history(ETIMEDOUT);
-        trace("wait on %s: past the deadline", word_name(w));
-        return ETIMEDOUT;
-    }
-    trace("wait on %s: sleeps while %" PRIu32, word_name(w), expected);
-    me->status = ASLEEP;
-    me->asleep_on = p;
-    me->deadline = deadline;
+    return equal;
+}
+
+static int end_wait(int result)
+{
+    thread_t *me = &run.threads[run.self];
+    memset(me->asleep_on, 0, sizeof me->asleep_on);
+    me->result = 0;
+    history((uint64_t)result + 1);
+    return result;
+}
+
+/* Looks at one word after the other, and is asleep on it for whoever wakes from then on; if one of them is not as
+ * expected, or a wake came meanwhile, it does not sleep. No view passes from the waker to the woken. */
+static int wait_on(const cc_os_word_t *words, size_t count, uint64_t deadline)
+{
+    if (run.self == 0) return 0;
+    thread_t *me = &run.threads[run.self];
+    const char *name = NULL;
+    model_check(count > 0 && count <= SLEPT_ON);
+    me->result = NOT_WOKEN;
     me->queued = ++run.tickets;
+    for (size_t i = 0; i < count; i++) {
+        reschedule();
+        bool equal = is_expected(words[i].word, words[i].expected);
+        name = word_name(word_at(words[i].word));
+        if (me->result == NOT_WOKEN && !equal) {
+            end_round();
+            trace("wait on %s: not %" PRIu32, name, words[i].expected);
+            return end_wait(EAGAIN);
+        }
+        me->asleep_on[i] = words[i].word;
+    }
+    end_round();
+    if (me->result != NOT_WOKEN) return end_wait(me->result);
+    if (deadline <= now_of(me)) {
+        trace("wait on %s: past the deadline", name);
+        return end_wait(ETIMEDOUT);
+    }
+    trace("wait on %s%s: sleeps while %" PRIu32, name, count > 1 ? " and others" : "", words[count - 1].expected);
+    me->status = ASLEEP;
+    me->deadline = deadline;
     history(0x51ee9);
     reschedule();
-    history((uint64_t)me->result + 1);
-    if (settings.client->refusals && me->result == ETIMEDOUT) fence_everywhere("time passes");
-    trace("wait on %s returns %s", word_name(w), me->result == 0 ? "0" : me->result == EINTR ? "EINTR" : "ETIMEDOUT");
-    return me->result;
+    int result = end_wait(me->result);
+    if (settings.client->refusals && result == ETIMEDOUT) fence_everywhere("time passes");
+    trace("wait on %s returns %s", name, result == 0 ? "0" : result == EINTR ? "EINTR" : "ETIMEDOUT");
+    return result;
+}
+
+int cc_os_wait_(const uint32_t *p, uint32_t expected, uint64_t deadline)
+{
+    cc_os_word_t word = { p, expected, false };
+    return wait_on(&word, 1, deadline);
 }
 
 /* What the wait of a thread that is woken returns. On a system that loses wake-ups that may be the signal or the
@@ -99,7 +130,9 @@ uint32_t cc_os_wake_shared_(const uint32_t *p, uint32_t count)
         uint8_t queue[MODEL_THREADS];
         unsigned sleepers = 0;
         for (unsigned t = 1; t <= run.thread_count; t++) {
-            if (run.threads[t].status != ASLEEP || run.threads[t].asleep_on != p) continue;
+            bool waits = false;
+            for (int i = 0; i < SLEPT_ON; i++) waits |= run.threads[t].asleep_on[i] == p;
+            if (!waits || run.threads[t].status == DONE || run.threads[t].result != NOT_WOKEN) continue;
             unsigned k = sleepers++;
             for (; k > 0 && run.threads[queue[k - 1]].queued > run.threads[t].queued; k--) queue[k] = queue[k - 1];
             queue[k] = (uint8_t)t;
@@ -120,9 +153,15 @@ void cc_os_wake_(const uint32_t *p, uint32_t count)
 }
 
 /* Its caller sleeps for a while only, to look for deaths. Where nobody dies that would hide a wake-up that is lost. */
+int cc_os_wait_several_(const cc_os_word_t *words, size_t count, uint64_t deadline)
+{
+    return wait_on(words, count, settings.client->deaths ? deadline : CC_FOREVER);
+}
+
 int cc_os_wait_shared_(const uint32_t *p, uint32_t expected, uint64_t deadline)
 {
-    return cc_os_wait_(p, expected, settings.client->deaths ? deadline : CC_FOREVER);
+    cc_os_word_t word = { p, expected, true };
+    return cc_os_wait_several_(&word, 1, deadline);
 }
 
 /* The locks of a segment. Each thread is a process, has the lock of its number as long as it lives, and may have others

@@ -9,6 +9,7 @@
 #if defined(__linux__) && UINTPTR_MAX > UINT32_MAX
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -151,10 +152,12 @@ TEST(each_call_does_what_the_manual_says)
         CHECK_EQ(cc_channel_recv_some_until(channel, in, 8, &got, 0), 0);
         CHECK_EQ(got, 4);
         cc_select_case_t cases[] = { CC_SELECT_CASE_RECV(other, in), CC_SELECT_CASE_RECV(channel, in) };
-        CHECK_EQ(cc_select(cases, 2, CC_SELECT_FAIR, &which), EINVAL);
-        CHECK_EQ(cc_select_try(cases, 2, CC_SELECT_IN_ORDER, &which), EINVAL);
-        CHECK_EQ(cc_select_timeout(cases, 2, CC_SELECT_FAIR, &which, 1000), EINVAL);
+        CHECK_EQ(cc_select_try(cases, 2, CC_SELECT_IN_ORDER, &which), EAGAIN);
+        CHECK_EQ(cc_select_timeout(cases, 2, CC_SELECT_FAIR, &which, 1000), ETIMEDOUT);
         CHECK_EQ(which, 7);
+        CHECK_EQ(number_send(channel, 9), 0);
+        CHECK_EQ(cc_select(cases, 2, CC_SELECT_FAIR, &which), 0);
+        CHECK(which == 1 && cases[1].result == 0 && in[0] == 9);
         CHECK_EQ(cc_channel_fd(channel, CC_SELECT_RECV, &polled), ENOSYS);
         CHECK_EQ(polled, -1);
         CHECK(!cc_channel_arm(channel, CC_SELECT_RECV));
@@ -167,6 +170,111 @@ TEST(each_call_does_what_the_manual_says)
         cc_shared_close(shared);
         close(fd);
     }
+}
+
+/* Another process sends by one of three channels, of which two are shared, and at last closes one; who selects over
+ * them gets all of it, and sleeps until it comes. */
+static void selects_over(size_t shared_count, bool with_private)
+{
+    enum { MESSAGES = 60, SHARED = 130 };
+    static cc_shared_t *shared[SHARED];
+    static cc_select_case_t cases[SHARED + 1];
+    static int fds[SHARED];
+    uint64_t number = 0, sum = 0;
+    size_t which = 0, count = 0;
+    cc_channel_t *own;
+    cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, sizeof number);
+    REQUIRE(number_create(&own, &options) == 0);
+    memset(cases, 0, sizeof cases);
+    for (size_t i = 0; i < shared_count; i++) {
+        options.kind = i % 2 ? CC_CHANNEL_SPSC : CC_CHANNEL_MPMC;
+        REQUIRE(cc_shared_create_fd(&shared[i], &options, &fds[i]) == 0);
+        cases[count].channel = cc_shared_channel(shared[i]);
+        cases[count++].message = &number;
+    }
+    cases[count].channel = with_private ? own : NULL;
+    cases[count++].message = &number;
+    pid_t child = fork();
+    if (child == 0) {
+        static cc_shared_t *theirs[SHARED];
+        for (size_t i = 0; i < shared_count; i++)
+            if (cc_shared_open_fd(&theirs[i], fds[i]) != 0) _exit(1);
+        for (uint64_t i = 1; i <= MESSAGES; i++) {
+            struct timespec while_ = { 0, 1000000 };
+            if (i % 3 == 0) nanosleep(&while_, NULL);
+            if (number_send(cc_shared_channel(theirs[i * 7 % shared_count]), i) != 0) _exit(2);
+        }
+        cc_channel_close(cc_shared_channel(theirs[shared_count - 1]));
+        for (size_t i = 0; i < shared_count; i++) cc_shared_close(theirs[i]);
+        _exit(0);
+    }
+    for (int got = 0; got < MESSAGES;) {
+        if (!CHECK_EQ(cc_select_timeout(cases, count, CC_SELECT_FAIR, &which, UINT64_C(20000000000)), 0)) break;
+        if (cases[which].result == EPIPE) {
+            cases[which].channel = NULL;
+            continue;
+        }
+        CHECK_EQ(cases[which].result, 0);
+        sum += number;
+        got++;
+    }
+    CHECK_EQ(sum, MESSAGES * (MESSAGES + 1) / 2);
+    if (cases[shared_count - 1].channel) {
+        CHECK_EQ(cc_select_timeout(cases, count, CC_SELECT_FAIR, &which, UINT64_C(20000000000)), 0);
+        CHECK_EQ(which, shared_count - 1);
+        CHECK_EQ(cases[which].result, EPIPE);
+        cases[which].channel = NULL;
+    }
+    CHECK_EQ(cc_select_timeout(cases, count, CC_SELECT_FAIR, &which, 3000000), ETIMEDOUT);
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    for (size_t i = 0; i < shared_count; i++) {
+        cc_shared_close(shared[i]);
+        close(fds[i]);
+    }
+    cc_channel_destroy(own);
+}
+
+TEST(a_select_gets_what_another_process_sends)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    selects_over(1, false);
+    selects_over(1, true);
+    selects_over(2, false);
+    selects_over(2, true);
+    selects_over(130, true); /* more than the system can wait for at once */
+}
+
+/* A thread of this process sends by the private channel of a select that has a shared one, too. */
+static cc_channel_t *private_one;
+static void *sends_to_private(void *unused)
+{
+    struct timespec while_ = { 0, 20000000 };
+    (void)unused;
+    nanosleep(&while_, NULL);
+    CHECK_EQ(number_send(private_one, 5), 0);
+    return NULL;
+}
+
+TEST(a_select_gets_what_its_own_process_sends)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    cc_shared_t *shared;
+    int fd;
+    uint64_t number = 0;
+    size_t which = 7;
+    pthread_t thread;
+    cc_channel_options_t options = options_of(CC_CHANNEL_SPSC, 4, sizeof number);
+    REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0 && number_create(&private_one, &options) == 0);
+    cc_select_case_t cases[] = { CC_SELECT_CASE_RECV(cc_shared_channel(shared), &number),
+                                 CC_SELECT_CASE_RECV(private_one, &number) };
+    REQUIRE(pthread_create(&thread, NULL, sends_to_private, NULL) == 0);
+    CHECK_EQ(cc_select_timeout(cases, 2, CC_SELECT_FAIR, &which, UINT64_C(20000000000)), 0);
+    CHECK(which == 1 && number == 5);
+    pthread_join(thread, NULL);
+    cc_channel_destroy(private_one);
+    cc_shared_close(shared);
+    close(fd);
 }
 
 TEST(options_and_names_are_checked)

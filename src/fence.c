@@ -11,10 +11,9 @@ uint32_t cc_fence_mode_ = CC_FENCE_UNKNOWN_;
  * here waits until one has waited it out. */
 static CC_COLD_ void wait_out_the_loss_(void)
 {
-    uint32_t nobody = 0, lost = CC_FENCE_LOST_;
+    uint32_t lost = CC_FENCE_LOST_;
     cc_store_relaxed(&cc_fence_mode_, CC_FENCE_LOST_); /* relaxed, both: any answer is safe for whoever reads it */
-    uint64_t deadline = cc_deadline_in(1000000);
-    while (cc_os_now_() < deadline) cc_os_wait_(&nobody, 0, deadline);
+    cc_os_sleep_(1000000);
     cc_cas_relaxed(&cc_fence_mode_, &lost, CC_FENCE_SYMMETRIC_);
 }
 

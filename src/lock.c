@@ -131,13 +131,11 @@ static void barrier_(void)
 {
     uintptr_t area = area_();
     uintptr_t lost = LOST;
-    uint32_t nobody = 0; /* ... wakes it: time passes */
     if (area > CC_LOCK_NO_AREA_) {
         if (cc_os_sequence_barrier_()) return;                /* [lock.store] pairs with the release */
         cc_cas_relaxed(&cc_lock_sequence_area_, &area, LOST); /* relaxed: as above */
     }
-    uint64_t deadline = cc_deadline_in(LOST_FOR_NS);
-    while (cc_os_now_() < deadline) cc_os_wait_(&nobody, 0, deadline);
+    cc_os_sleep_(LOST_FOR_NS);
     cc_cas_release(&cc_lock_sequence_area_, &lost, NONE); /* [lock.store] pairs with is_sure_() */
 }
 

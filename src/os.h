@@ -30,6 +30,9 @@ CC_API void cc_os_yield_(void);
 /* Nanoseconds on the monotonic clock. */
 uint64_t cc_os_now_(void);
 
+/* Sleeps for so many nanoseconds, no less. clock.c makes it of the above. */
+void cc_os_sleep_(uint64_t ns);
+
 /* The number of the CPU that this thread runs on; 0 where the system does not tell. */
 uint32_t cc_os_cpu_(void);
 

@@ -121,10 +121,8 @@ void cc_shared_notify_(cc_event_t *event)
  * millisecond does the same, as in fence.c. */
 void cc_shared_fence_heavy_(void)
 {
-    uint32_t nobody = 0;
     if (cc_os_membarrier_shared_()) return; /* [shared.announce] pairs with cc_fence_light_() */
-    uint64_t deadline = cc_os_now_() + NS_PER_MS;
-    while (cc_os_now_() < deadline) (void)cc_os_wait_(&nobody, 0, deadline);
+    cc_os_sleep_(NS_PER_MS);
     cc_fence_full(); /* [shared.announce] as above */
 }
 

@@ -16,28 +16,24 @@ extern "C" {
 #endif
 void *memcpy(void *to, const void *from, size_t bytes);
 void _ReadWriteBarrier(void);
-char _InterlockedExchange8(char volatile *, char);
-short _InterlockedExchange16(short volatile *, short);
-long _InterlockedExchange(long volatile *, long);
-char _InterlockedExchangeAdd8(char volatile *, char);
-short _InterlockedExchangeAdd16(short volatile *, short);
-long _InterlockedExchangeAdd(long volatile *, long);
-char _InterlockedOr8(char volatile *, char);
-short _InterlockedOr16(short volatile *, short);
-long _InterlockedOr(long volatile *, long);
-char _InterlockedAnd8(char volatile *, char);
-short _InterlockedAnd16(short volatile *, short);
-long _InterlockedAnd(long volatile *, long);
+#if defined(_WIN64)
+#define CC_MSVC_DECLARE_64_(intrinsic) long long intrinsic##64(long long volatile *, long long);
+#else
+#define CC_MSVC_DECLARE_64_(intrinsic) /* <windows.h> has functions of these names */
+#endif
+#define CC_MSVC_DECLARE_(intrinsic)               \
+    char intrinsic##8(char volatile *, char);     \
+    short intrinsic##16(short volatile *, short); \
+    long intrinsic(long volatile *, long);        \
+    CC_MSVC_DECLARE_64_(intrinsic)
+CC_MSVC_DECLARE_(_InterlockedExchange)
+CC_MSVC_DECLARE_(_InterlockedExchangeAdd)
+CC_MSVC_DECLARE_(_InterlockedOr)
+CC_MSVC_DECLARE_(_InterlockedAnd)
 char _InterlockedCompareExchange8(char volatile *, char, char);
 short _InterlockedCompareExchange16(short volatile *, short, short);
 long _InterlockedCompareExchange(long volatile *, long, long);
 long long _InterlockedCompareExchange64(long long volatile *, long long, long long);
-#if defined(_WIN64)
-long long _InterlockedExchange64(long long volatile *, long long);
-long long _InterlockedExchangeAdd64(long long volatile *, long long);
-long long _InterlockedOr64(long long volatile *, long long);
-long long _InterlockedAnd64(long long volatile *, long long);
-#endif
 
 /* ---- the machine ---- */
 
@@ -79,68 +75,38 @@ CC_INLINE_ void cc_msvc_fence_(void)
 
 /* ---- the operations, by size; values travel as 64 bits ---- */
 
-#define CC_MSVC_BY_SIZE_(operation, p, v, of_8_bytes)                          \
-    switch (size) {                                                            \
-    case 1: return (uint8_t)operation##8((char volatile *)(p), (char)(v));     \
-    case 2: return (uint16_t)operation##16((short volatile *)(p), (short)(v)); \
-    case 4: return (uint32_t)operation((long volatile *)(p), (long)(v));       \
-    default: return of_8_bytes;                                                \
-    }
 #if defined(_WIN64)
-#define CC_MSVC_64_(operation, result, p, v) (uint64_t) operation##64((long long volatile *)(p), (long long)(v))
+#define CC_MSVC_8_BYTES_(intrinsic, result) return (uint64_t)intrinsic##64((long long volatile *)p, (long long)v);
 #else
-/* There is one intrinsic of 8 bytes: compare and swap, in a loop. `result` is what `seen` becomes. */
-#define CC_MSVC_64_(operation, result, p, v) cc_msvc_swap_64_((long long volatile *)(p), (v), cc_msvc_##result##_)
-
-CC_INLINE_ uint64_t cc_msvc_new_(uint64_t seen, uint64_t v)
-{
-    (void)seen;
-    return v;
-}
-
-CC_INLINE_ uint64_t cc_msvc_sum_(uint64_t seen, uint64_t v)
-{
-    return seen + v;
-}
-
-CC_INLINE_ uint64_t cc_msvc_either_(uint64_t seen, uint64_t v)
-{
-    return seen | v;
-}
-
-CC_INLINE_ uint64_t cc_msvc_both_(uint64_t seen, uint64_t v)
-{
-    return seen & v;
-}
-
-CC_INLINE_ uint64_t cc_msvc_swap_64_(long long volatile *p, uint64_t v, uint64_t (*result)(uint64_t, uint64_t))
-{
-    long long seen = *p, found; /* may be torn: the swap finds out */
-    while ((found = _InterlockedCompareExchange64(p, (long long)result((uint64_t)seen, v), seen)) != seen) seen = found;
-    return (uint64_t)seen;
-}
+/* There is one intrinsic of 8 bytes: compare and swap, in a loop. `result` is what `seen` becomes. The first look may
+ * be torn, and then the swap fails. */
+#define CC_MSVC_8_BYTES_(intrinsic, result)                                                      \
+    long long volatile *at = (long long volatile *)p;                                            \
+    uint64_t seen = (uint64_t)*at, found;                                                        \
+    for (;; seen = found) {                                                                      \
+        found = (uint64_t)_InterlockedCompareExchange64(at, (long long)result, (long long)seen); \
+        if (found == seen) return seen;                                                          \
+    }
 #endif
 
-CC_INLINE_ uint64_t cc_msvc_exchange_(size_t size, void volatile *p, uint64_t v){
-    CC_MSVC_BY_SIZE_(_InterlockedExchange, p, v, CC_MSVC_64_(_InterlockedExchange, new, p, v))
-}
-
-CC_INLINE_ uint64_t cc_msvc_fetch_add_(size_t size, void volatile *p, uint64_t v){
-    CC_MSVC_BY_SIZE_(_InterlockedExchangeAdd, p, v, CC_MSVC_64_(_InterlockedExchangeAdd, sum, p, v))
-}
+/* A read-modify-write: returns what was there, and `result` is there now. */
+#define CC_MSVC_MODIFY_(name, intrinsic, result)                                      \
+    CC_INLINE_ uint64_t cc_msvc_##name##_(size_t size, void volatile *p, uint64_t v)  \
+    {                                                                                 \
+        if (size == 1) return (uint8_t)intrinsic##8((char volatile *)p, (char)v);     \
+        if (size == 2) return (uint16_t)intrinsic##16((short volatile *)p, (short)v); \
+        if (size == 4) return (uint32_t)intrinsic((long volatile *)p, (long)v);       \
+        CC_MSVC_8_BYTES_(intrinsic, result)                                           \
+    }
+CC_MSVC_MODIFY_(exchange, _InterlockedExchange, v)
+CC_MSVC_MODIFY_(fetch_add, _InterlockedExchangeAdd, (seen + v))
+CC_MSVC_MODIFY_(fetch_or, _InterlockedOr, (seen | v))
+CC_MSVC_MODIFY_(fetch_and, _InterlockedAnd, (seen & v))
 
 CC_INLINE_ uint64_t cc_msvc_fetch_sub_(size_t size, void volatile *p, uint64_t v)
 {
     return cc_msvc_fetch_add_(size, p, 0 - v);
 }
-
-CC_INLINE_ uint64_t cc_msvc_fetch_or_(size_t size, void volatile *p, uint64_t v){
-    CC_MSVC_BY_SIZE_(_InterlockedOr, p, v, CC_MSVC_64_(_InterlockedOr, either, p, v))
-}
-
-CC_INLINE_ uint64_t
-    cc_msvc_fetch_and_(size_t size, void volatile *p,
-                       uint64_t v){ CC_MSVC_BY_SIZE_(_InterlockedAnd, p, v, CC_MSVC_64_(_InterlockedAnd, both, p, v)) }
 
 /* What was found at p: v is there now if that is `expected`. */
 CC_INLINE_ uint64_t cc_msvc_compare_(size_t size, void volatile *p, uint64_t expected, uint64_t v)

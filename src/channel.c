@@ -307,25 +307,22 @@ static bool fits_(const cc_channel_t *channel, size_t size)
     return size == channel->layout.message_size;
 }
 
-/* One message of any size; EAGAIN only if it does not wait. */
-static CC_NOINLINE_ int send_one_(cc_channel_t *channel, const void *message, size_t size, bool waits,
-                                  uint64_t deadline)
+CC_NOINLINE_ int cc_channel_send_one_(cc_channel_t *channel, const void *message, size_t size, bool waits,
+                                      uint64_t deadline)
 {
     size_t done;
     if (!fits_(channel, size)) return EINVAL;
     if (!cc_channel_is_spsc_(channel) && cc_mpmc_send_one_(channel, message, channel->layout)) return 0;
-    if (cc_channel_is_shared_(channel) && cc_shared_send_one_(channel, (const unsigned char *)message)) return 0;
     int result = try_send_(channel, message, 1, &done);
     if (result != EAGAIN || !waits) return result;
     return wait_(channel, CC_SENDING_, (void *)(uintptr_t)message, 1, &done, deadline);
 }
 
-static CC_NOINLINE_ int recv_one_(cc_channel_t *channel, void *message, size_t size, bool waits, uint64_t deadline)
+CC_NOINLINE_ int cc_channel_recv_one_(cc_channel_t *channel, void *message, size_t size, bool waits, uint64_t deadline)
 {
     size_t done;
     if (!fits_(channel, size)) return EINVAL;
     if (!cc_channel_is_spsc_(channel) && cc_mpmc_recv_one_(channel, message, channel->layout)) return 0;
-    if (cc_channel_is_shared_(channel) && cc_shared_recv_one_(channel, (unsigned char *)message)) return 0;
     int result = try_recv_(channel, message, 1, &done);
     if (result != EAGAIN || !waits) return result;
     return wait_(channel, CC_RECEIVING_, message, 1, &done, deadline);
@@ -338,28 +335,37 @@ static bool is_mpmc_of_8_(const cc_channel_t *channel, size_t size)
     return channel->shape == cc_channel_shape_(CC_CHANNEL_MPMC, 8) && size == 8;
 }
 
+static bool is_shared_of_8_(const cc_channel_t *channel, size_t size)
+{
+    return channel->shape == CC_SHARED_MPMC_SHAPE_(8) && size == 8;
+}
+
 int cc_channel_send_any_(cc_channel_t *channel, const void *message, size_t size, uint64_t deadline)
 {
     if (CC_LIKELY_(is_mpmc_of_8_(channel, size) && cc_mpmc_send_one_(channel, message, cc_slot_layout_(8)))) return 0;
-    return send_one_(channel, message, size, true, deadline);
+    if (is_shared_of_8_(channel, size)) return cc_shared_send_8_(channel, message, true, deadline);
+    return cc_channel_send_one_(channel, message, size, true, deadline);
 }
 
 int cc_channel_recv_any_(cc_channel_t *channel, void *message, size_t size, uint64_t deadline)
 {
     if (CC_LIKELY_(is_mpmc_of_8_(channel, size) && cc_mpmc_recv_one_(channel, message, cc_slot_layout_(8)))) return 0;
-    return recv_one_(channel, message, size, true, deadline);
+    if (is_shared_of_8_(channel, size)) return cc_shared_recv_8_(channel, message, true, deadline);
+    return cc_channel_recv_one_(channel, message, size, true, deadline);
 }
 
 int cc_channel_try_send_any_(cc_channel_t *channel, const void *message, size_t size)
 {
     if (CC_LIKELY_(is_mpmc_of_8_(channel, size) && cc_mpmc_send_one_(channel, message, cc_slot_layout_(8)))) return 0;
-    return send_one_(channel, message, size, false, 0);
+    if (is_shared_of_8_(channel, size)) return cc_shared_send_8_(channel, message, false, 0);
+    return cc_channel_send_one_(channel, message, size, false, 0);
 }
 
 int cc_channel_try_recv_any_(cc_channel_t *channel, void *message, size_t size)
 {
     if (CC_LIKELY_(is_mpmc_of_8_(channel, size) && cc_mpmc_recv_one_(channel, message, cc_slot_layout_(8)))) return 0;
-    return recv_one_(channel, message, size, false, 0);
+    if (is_shared_of_8_(channel, size)) return cc_shared_recv_8_(channel, message, false, 0);
+    return cc_channel_recv_one_(channel, message, size, false, 0);
 }
 
 size_t cc_channel_send_many_any_(cc_channel_t *channel, const void *messages, size_t n, size_t size)

@@ -58,9 +58,15 @@ void cc_channel_relay_rest_(cc_channel_t *channel, cc_direction_t direction);
 size_t cc_spsc_run_(cc_channel_t *channel, cc_direction_t direction);
 size_t cc_mpmc_run_(cc_channel_t *channel, cc_direction_t direction);
 
+/* One message of any size, by any kind; EAGAIN only if it does not wait. */
+int cc_channel_send_one_(cc_channel_t *channel, const void *message, size_t size, bool waits, uint64_t deadline);
+int cc_channel_recv_one_(cc_channel_t *channel, void *message, size_t size, bool waits, uint64_t deadline);
+
 /* ---- Between processes: shared.c, shared_spsc.c, shared_mpmc.c -------------------------------------------------- */
 
-/* Such a channel says that it is SPSC, so that the inline path is tried first. This tells whether it is MPMC. */
+/* Such a channel says that it is SPSC, so that the inline path is tried first. This tells whether it is MPMC, which has
+ * a shape that no inline path takes for its own. */
+#define CC_SHARED_MPMC_SHAPE_(size) (cc_channel_shape_(CC_CHANNEL_SPSC, (size)) | UINT64_C(1) << 62)
 bool cc_shared_is_mpmc_(const cc_channel_t *channel);
 size_t cc_shared_mpmc_len_(const cc_channel_t *channel);
 
@@ -86,10 +92,10 @@ size_t cc_shared_send_now_(cc_channel_t *channel, const unsigned char *messages,
 size_t cc_shared_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n);
 bool cc_shared_is_drained_(cc_channel_t *channel);
 
-/* One message at once, without all that a longer way makes sure of. False: go that way. SPSC: that is what the inline
- * path has tried. */
-bool cc_shared_send_one_(cc_channel_t *channel, const unsigned char *message);
-bool cc_shared_recv_one_(cc_channel_t *channel, unsigned char *message);
+/* MPMC, messages of 8 bytes: as cc_channel_send_one_() and cc_channel_recv_one_(), which they end in if the first look
+ * is not enough. */
+int cc_shared_send_8_(cc_channel_t *channel, const void *message, bool waits, uint64_t deadline);
+int cc_shared_recv_8_(cc_channel_t *channel, void *message, bool waits, uint64_t deadline);
 bool cc_shared_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
 size_t cc_shared_run_(cc_channel_t *channel, cc_direction_t direction);
 bool cc_shared_is_closed_(const cc_channel_t *channel);

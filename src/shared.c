@@ -424,14 +424,13 @@ static void unmap_(cc_shared_t *shared)
     cc_os_segment_unmap_(shared->segment, HEADER, GAP, shared->bytes);
 }
 
-/* The private line of the channel, from options that were checked. Many senders and receivers have a shape that no
- * inline path takes for its own. */
+/* The private line of the channel, from options that were checked. */
 static void set_private_(cc_shared_t *shared, const cc_channel_options_t *options, size_t capacity)
 {
     cc_channel_t *channel = cc_shared_channel(shared);
     shared->kind = options->kind;
     channel->shape = cc_channel_shape_(CC_CHANNEL_SPSC, options->message_size);
-    if (options->kind == CC_CHANNEL_MPMC) channel->shape |= UINT64_C(1) << 62;
+    if (options->kind == CC_CHANNEL_MPMC) channel->shape = CC_SHARED_MPMC_SHAPE_(options->message_size);
     channel->mask = capacity - 1;
     channel->layout = cc_slot_layout_(options->message_size);
     channel->snooze_iters = options->snooze_iters;

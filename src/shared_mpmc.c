@@ -132,15 +132,29 @@ CC_TEMPLATE_ bool send_message_(cc_channel_t *channel, const unsigned char *mess
     return false;
 }
 
-bool cc_shared_send_one_(cc_channel_t *channel, const unsigned char *message)
+/* The first look at where the hint says, and nothing else: it needs no register to be saved. */
+int cc_shared_send_8_(cc_channel_t *channel, const void *message, bool waits, uint64_t deadline)
 {
-    cc_shared_t *shared = cc_shared_of_(channel);
-    if (shared->kind == CC_CHANNEL_SPSC || channel->layout.message_size != 8) return false;
-    if (cc_load_relaxed(&channel->closed) != CC_CHANNEL_OPEN_) return false; /* relaxed: END decides */
-    if (!send_message_(channel, message, CC_SHARED_SELF_(shared), cc_slot_layout_(8))) return false;
-    /* [shared.announce] the stamp before, the event after */
-    if (CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_empty))) cc_shared_notify_(&channel->not_empty);
-    return true;
+    const cc_slot_layout_t layout = cc_slot_layout_(8);
+    cc_index_ number = cc_load_relaxed(hint_of_(channel, CC_SENDING_)) >> 1; /* relaxed: the stamp tells */
+    unsigned char *slot = slot_(channel, number, layout);
+    cc_index_ *stamp = cc_slot_stamp_(slot, layout);
+    cc_index_ seen = cc_load_acquire(stamp); /* [shared.stamp] pairs with all that write a stamp */
+    bool open = cc_load_relaxed(&channel->closed) == CC_CHANNEL_OPEN_; /* relaxed: END decides */
+    if (CC_LIKELY_(open && seen == stamp_(number, FREE, 0))) {
+        ask_ahead_(channel, number, CC_SPSC_SEND_AHEAD_, layout);
+        /* relaxed: as in send_message_() */
+        if (CC_LIKELY_(
+                cc_cas_relaxed(stamp, &seen, stamp_(number, WRITING, CC_SHARED_SELF_(cc_shared_of_(channel)))))) {
+            cc_atomic_copy_(slot, message, 8);
+            cc_store_release(stamp, stamp_(number, FULL, 0)); /* [shared.stamp] pairs with a receiver's look */
+            hint_(channel, CC_SENDING_, (cc_index_)(number + 1));
+            /* [shared.announce] the stamp before, the event after */
+            if (CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_empty))) cc_shared_notify_(&channel->not_empty);
+            return 0;
+        }
+    }
+    return cc_channel_send_one_(channel, message, 8, waits, deadline);
 }
 
 size_t cc_shared_mpmc_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n)
@@ -182,16 +196,28 @@ CC_TEMPLATE_ bool receive_message_(cc_channel_t *channel, unsigned char *message
     return false;
 }
 
-bool cc_shared_recv_one_(cc_channel_t *channel, unsigned char *message)
+int cc_shared_recv_8_(cc_channel_t *channel, void *message, bool waits, uint64_t deadline)
 {
-    cc_shared_t *shared = cc_shared_of_(channel);
-    size_t skipped = 0;
-    if (shared->kind == CC_CHANNEL_SPSC || channel->layout.message_size != 8) return false;
-    bool got = receive_message_(channel, message, CC_SHARED_SELF_(shared), &skipped, cc_slot_layout_(8));
-    /* [shared.announce] the stamp before, the event after */
-    if ((got || skipped > 0) && CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_full)))
-        cc_shared_notify_(&channel->not_full);
-    return got;
+    const cc_slot_layout_t layout = cc_slot_layout_(8);
+    cc_index_ number = cc_load_relaxed(hint_of_(channel, CC_RECEIVING_)) >> 1; /* relaxed: the stamp tells */
+    unsigned char *slot = slot_(channel, number, layout);
+    cc_index_ *stamp = cc_slot_stamp_(slot, layout);
+    cc_index_ seen = cc_load_acquire(stamp); /* [shared.stamp] pairs with all that write a stamp */
+    if (CC_LIKELY_(seen == stamp_(number, FULL, 0))) {
+        /* relaxed: as in receive_message_() */
+        if (CC_LIKELY_(
+                cc_cas_relaxed(stamp, &seen, stamp_(number, READING, CC_SHARED_SELF_(cc_shared_of_(channel)))))) {
+            ask_ahead_(channel, number, CC_SPSC_RECV_AHEAD_, layout);
+            cc_atomic_copy_(message, slot, 8);
+            /* [shared.stamp] pairs with a sender's look */
+            cc_store_release(stamp, stamp_((cc_index_)(number + channel->mask + 1), FREE, 0));
+            hint_(channel, CC_RECEIVING_, (cc_index_)(number + 1));
+            /* [shared.announce] the stamp before, the event after */
+            if (CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_full))) cc_shared_notify_(&channel->not_full);
+            return 0;
+        }
+    }
+    return cc_channel_recv_one_(channel, message, 8, waits, deadline);
 }
 
 size_t cc_shared_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n)

@@ -103,7 +103,7 @@ static cc_channel_t *make_shared(struct place *at, cc_segment_t *own, const cc_c
     made->shape = cc_channel_shape_(CC_CHANNEL_SPSC, options->message_size);
     made->allocated_before = CC_CHANNEL_SHARED_;
     if (options->kind == CC_CHANNEL_MPMC) {
-        made->shape |= UINT64_C(1) << 62;
+        made->shape = CC_SHARED_MPMC_SHAPE_(options->message_size);
         cc_shared_mpmc_init_(made);
     }
     for (int i = 1; i < CC_PARTICIPANTS_; i++) own->participants[i] = 1;

@@ -1039,28 +1039,8 @@ bool cc_os_has_sb_(void)
     return false;
 }
 
-/* Nothing that is simulated polls a descriptor. */
-int cc_os_bell_create_(int ends[2])
-{
-    (void)ends;
-    return ENOSYS;
-}
-
-void cc_os_bell_ring_(int write_end)
-{
-    (void)write_end;
-}
-
-void cc_os_bell_empty_(int read_end)
-{
-    (void)read_end;
-}
-
-void cc_os_bell_close_(int read_end, int write_end)
-{
-    (void)read_end;
-    (void)write_end;
-}
+/* Nothing that is simulated polls a descriptor, or shares memory with another process. */
+#include "os_none.h"
 
 static void happen(event *e)
 {

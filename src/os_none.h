@@ -1,9 +1,30 @@
-/* os_none.h: the part of os.h that stands under "Between processes", for a system that has no such thing. */
+/* os_none.h: the bell, and the part of os.h that stands under "Between processes", for a system that has no such thing.
+ * A file that has the one or the other, and includes this, defines CC_OS_HAS_BELL_ or CC_OS_HAS_SEGMENTS_ before. */
 #if defined(__GNUC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #endif
 
+#if !defined(CC_OS_HAS_BELL_)
+int cc_os_bell_create_(int ends[2])
+{
+    return ENOSYS;
+}
+
+void cc_os_bell_ring_(int write_end)
+{
+}
+
+void cc_os_bell_empty_(int read_end)
+{
+}
+
+void cc_os_bell_close_(int read_end, int write_end)
+{
+}
+#endif
+
+#if !defined(CC_OS_HAS_SEGMENTS_)
 int cc_os_segment_create_(const char *name, size_t bytes, int *own, int *handed_on)
 {
     return ENOSYS;
@@ -71,6 +92,7 @@ bool cc_os_membarrier_shared_(void)
 {
     return false;
 }
+#endif
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop

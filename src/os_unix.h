@@ -93,6 +93,7 @@ const char *cc_os_environment_(const char *name)
 }
 
 #if !defined(CC_OS_HAS_BELL_)
+#define CC_OS_HAS_BELL_
 #include <fcntl.h>
 #include <pthread.h>
 
@@ -147,6 +148,6 @@ uint32_t cc_os_forks_(void)
 {
     return (uint32_t)getpid();
 }
+#endif
 
 #include "os_none.h"
-#endif

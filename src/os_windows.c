@@ -136,32 +136,10 @@ const char *cc_os_environment_(const char *name)
     return getenv(name);
 }
 
-/* Nothing that a WSAPoll could wait for. */
-int cc_os_bell_create_(int ends[2])
-{
-    (void)ends;
-    return ENOSYS;
-}
-
-void cc_os_bell_ring_(int write_end)
-{
-    (void)write_end;
-}
-
-void cc_os_bell_empty_(int read_end)
-{
-    (void)read_end;
-}
-
-void cc_os_bell_close_(int read_end, int write_end)
-{
-    (void)read_end;
-    (void)write_end;
-}
-
 uint32_t cc_os_forks_(void)
 {
     return 0; /* there is no fork */
 }
 
+/* There is nothing that a WSAPoll could wait for: no bell. */
 #include "os_none.h"

@@ -168,4 +168,5 @@ uint32_t cc_os_forks_(void)
     return 0;
 }
 
+#define CC_OS_HAS_BELL_
 #include "os_none.h"

@@ -9,12 +9,12 @@ enum { NAP_FROM_NS = 16000 }; /* to sleep for less than this takes longer than i
 
 void cc_backoff_stay_away_(uint64_t ns, uint64_t deadline)
 {
-    uint32_t nobody = 0; /* ... wakes it */
+    const uint32_t nobody_wakes_it = 0;
     if (ns < NAP_FROM_NS) {
         cc_backoff_pause_(cc_backoff_pauses_(ns));
     } else {
         uint64_t until = cc_deadline_in(ns);
-        (void)cc_os_wait_(&nobody, 0, until < deadline ? until : deadline);
+        (void)cc_os_wait_(&nobody_wakes_it, 0, until < deadline ? until : deadline);
     }
 }
 

@@ -31,7 +31,8 @@ static void settle_(uint32_t *cost, uint32_t value)
 
 /* ---- what was given --------------------------------------------------------------------------------------------- */
 
-/* Takes the costs that are not 0. Only cc_costs_set() replaces what is known: by contract nobody else is there yet. */
+/* Takes the costs that are not 0. Only cc_costs_set() replaces what is known: its contract says that no other thread
+ * uses the library yet. */
 static void give_(const cc_costs_t *given, bool replaces)
 {
     const uint32_t values[4] = { given->pause_ps, given->yield_ns, given->wake_ns, given->cpus };
@@ -137,7 +138,10 @@ static void system_calls_(void)
 
 /* A wake-up that nobody measured yet is taken for 100 times a system call that does nothing: 215 ns and 20 to 30 us on
  * a virtual machine (AMD Zen 4, KVM), 70 ns and 5 us on bare metal. The first real sleeps correct it. */
-enum { WAKE_IN_SYSTEM_CALLS = 100, WAKE_MIN_NS = 2000, WAKE_MAX_NS = 1000000 };
+enum { WAKE_IN_SYSTEM_CALLS = 100 };
+
+/* What no wake-up is below or above; they only keep a clock that stands still, or jumps, from having its way. */
+enum { WAKE_MIN_NS = 2000, WAKE_MAX_NS = 1000000 };
 
 static uint32_t measure_wake_ns_(void)
 {

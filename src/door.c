@@ -4,8 +4,8 @@
  * A thread that selects joins the door of each of its channels: it puts its case into the door's list, and then it is
  * counted as listening by the event. A notifier claims one of those who listen, as ever, and then wakes one: the first
  * in the list, or, where that is empty, one who sleeps on the event. Who it was that listened does not matter, because
- * whoever leaves takes up a claim, if there is one, looks at the channel, and relays what is left. So a select is one
- * more thread that listens, with a bed elsewhere.
+ * whoever leaves takes up a claim, if there is one, looks at the channel, and relays what is left. So a thread that
+ * selects is one more that listens, and sleeps somewhere else.
  *
  *   A thread is in the list before it is counted, [door.joined]: a claim that counts it finds it there.
  *   It is woken, and taken off the list, under the lock. So when it has left, nobody touches its stack.
@@ -72,12 +72,12 @@ static void serve_(cc_event_t *event, cc_door_t *door)
 {
     for (;;) {
         cc_fence_full(); /* [door.due] the lock or the wakes that are due before, the other one after */
-        if (cc_load_relaxed(&door->wakes_due) == 0 || !cc_lock_try_acquire(&door->lock))
-            return;                                                          /* relaxed: the fence */
-        uint32_t *asleep_on = NULL, due = cc_load_relaxed(&door->wakes_due); /* relaxed: who holds the lock takes off */
-        if (due != 0) asleep_on = wake_first_(event, door);
-        if (asleep_on && !(due & ALL_DUE)) (void)cc_fetch_sub_relaxed(&door->wakes_due, 1); /* relaxed: as above */
-        if (!asleep_on) (void)cc_fetch_sub_relaxed(&door->wakes_due, due);                  /* relaxed: as above */
+        /* relaxed, all: the fence orders the first look, and below only this thread, which has the lock, subtracts */
+        if (cc_load_relaxed(&door->wakes_due) == 0 || !cc_lock_try_acquire(&door->lock)) return;
+        uint32_t due = cc_load_relaxed(&door->wakes_due);
+        uint32_t *asleep_on = due != 0 ? wake_first_(event, door) : NULL;
+        if (asleep_on && !(due & ALL_DUE)) (void)cc_fetch_sub_relaxed(&door->wakes_due, 1);
+        if (!asleep_on) (void)cc_fetch_sub_relaxed(&door->wakes_due, due);
         cc_lock_release(&door->lock);
         if (due == 0) continue;
         if (asleep_on) {
@@ -159,7 +159,8 @@ void cc_door_leave_(cc_select_case_t *one)
  * descriptor before the notifier has filled it. */
 enum { QUIET, ARMED, RINGING, RUNG, STATE = 3, NUMBER = 4 };
 
-/* One who waits by a descriptor may not come, so that it is told besides whom the event wakes, not instead. */
+/* A thread that polls may never come for what there is. So the descriptor is made readable in addition to what the
+ * event wakes, never in its place. */
 static CC_COLD_ void make_readable_(cc_event_t *event, cc_door_t *door)
 {
     uint32_t seen = cc_load_relaxed(&door->armed); /* relaxed: the fence before it; the swap decides */
@@ -218,7 +219,8 @@ static bool is_worth_it_(cc_channel_t *channel, cc_direction_t direction)
 }
 
 /* The notifier that is making the descriptor readable is one system call away from having done it, unless it lost its
- * CPU. */
+ * CPU. Nobody wakes this thread then: it looks again every 100 us, which is long beside a system call (215 ns,
+ * see costs.c) and short beside a time slice. */
 static uint32_t wait_until_rung_(cc_door_t *door)
 {
     cc_backoff_t backoff = CC_SNOOZE_INIT;
@@ -238,7 +240,7 @@ bool cc_channel_arm(cc_channel_t *channel, uint32_t operation)
     cc_direction_t direction = direction_of_(operation);
     cc_event_t *event = cc_channel_event_(channel, direction);
     cc_door_t *door = door_(channel, direction);
-    if (door->descriptors[0] == 0) return false; /* whoever arms it has it from a call that came before */
+    if (door->descriptors[0] == 0) return false; /* nobody has asked for it by cc_channel_fd() */
 
     uint32_t seen = wait_until_rung_(door);
     if ((seen & STATE) == RUNG) {
@@ -256,7 +258,8 @@ bool cc_channel_arm(cc_channel_t *channel, uint32_t operation)
     else
         cc_fence_heavy_(); /* [event.announce] pairs with cc_fence_light_() */
     if (!is_worth_it_(channel, direction)) return true;
-    /* It need not have been armed, unless a notifier is at it: then it becomes readable, as promised. */
+    /* A try is worth it now, so that it need not stay armed. If a notifier has begun to ring it becomes readable, as an
+     * armed one does. */
     if (!cc_cas_relaxed(&door->armed, &seen, seen - ARMED + QUIET)) return true; /* relaxed: nothing hangs on it */
     cc_event_unwatch_(event);
     return false;

@@ -299,7 +299,7 @@ enum {
 /* The locks are those of the open file, not of the process or of a descriptor: closing another descriptor of the
  * segment does not give them up, and they go when the last one of this open file is closed. A child of fork() has one
  * of those, and would keep the locks of a parent that dies; so it closes it first of all. The table says which. */
-enum { OWN_MAX = 1024 };
+enum { OWN_MAX = 1024 };  /* segments open at a time: as many as a process may have descriptors, by default */
 static int own_[OWN_MAX]; /* descriptor + 1; 0: no entry */
 static uint32_t forks_;
 static pthread_once_t at_fork_ = PTHREAD_ONCE_INIT;

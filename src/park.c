@@ -20,7 +20,8 @@ bool cc_parker_park_slow_(cc_parker_t *parker, uint64_t deadline)
         expired = result == ETIMEDOUT && cc_os_now_() >= deadline;
     }
     /* The time is up. A token that crossed the deadline counts: this swap is the one last look, and leaves EMPTY. */
-    return cc_exchange_acquire(&parker->state, CC_PARKER_EMPTY_) == CC_PARKER_TOKEN_; /* [park.token] with unpark's */
+    /* [park.token] pairs with unpark's swap */
+    return cc_exchange_acquire(&parker->state, CC_PARKER_EMPTY_) == CC_PARKER_TOKEN_;
 }
 
 /* The owner may have taken the token and freed the parker by now: only the address is used. If the memory holds another

@@ -102,7 +102,8 @@ static void announce_shared_(cc_event_t *event)
     uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed, all: the fence after it orders it */
     for (int tries = 0; tries < 64; tries++)
         if (cc_cas_relaxed(&event->waiters, &seen, (seen + ONE_MORE) | ASLEEP_BIT)) return;
-    cc_store_relaxed(&event->waiters, ASLEEP_BIT); /* somebody plays with the word: it will do */
+    /* No process that keeps to the rules changes the word so often; for one that does not, the bit alone will do. */
+    cc_store_relaxed(&event->waiters, ASLEEP_BIT);
 }
 
 void cc_shared_notify_(cc_event_t *event)
@@ -335,7 +336,8 @@ bool cc_shared_is_closed_(const cc_channel_t *channel)
 void cc_shared_close_channel_(cc_channel_t *channel)
 {
     uint32_t seen = CC_CHANNEL_OPEN_;
-    /* It may be MEND, and move between the two once in a while. */
+    /* An open channel says OPEN or MEND, and goes from one to the other when a process comes or dies: 64 times in a row
+     * only if another process plays with the word. */
     for (int tries = 0; tries < 64; tries++) {
         /* [channel.closed] pairs with the loads of `closed` */
         if (cc_cas_release(&channel->closed, &seen, CC_CHANNEL_CLOSED_)) break;

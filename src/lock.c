@@ -65,9 +65,8 @@ enum {
  * `concede bench lock` on 2 CPUs of AMD Zen 4 under KVM:
  *   SPIN         all spinning of one wait, before it sleeps: what a wake-up costs both sides
  *   NEAREST      no line gets from one core to another faster (sim/machines: 18 ns at the least)
- *   LOOK         what a look is taken to last, where all releases are counted. Without it two threads that take turns
- *                on one die pass for one that has the lock for itself: lock.map with 8 CPUs loses an eighth. Where
- *                some are not, the count is too low anyway, and lock.tight with 8 threads would lose a tenth
+ *   LOOK         what a look is taken to last. Without it two threads that take turns on one die pass for one that has
+ *                the lock for itself: lock.map with 8 CPUs loses an eighth, and 2 CPUs with 100 ns outside a third
  *   SHORT        what a waiter takes for a short section, in time that it pauses. Half of it and twice as much change
  *                nothing but lock.map at 32 CPUs and more, by a tenth
  *   AWAY_MAX     the longest interval of staying away: no more than until somebody is owed the lock
@@ -255,7 +254,7 @@ static bool spin_(waiter_t *w)
             looked_at = 0;
         }
         if (releases) {
-            uint64_t waited_ns = away_ns + (uint64_t)same_section * SHORT_NS / short_section + (stores ? 0 : LOOK_NS);
+            uint64_t waited_ns = away_ns + (uint64_t)same_section * SHORT_NS / short_section + LOOK_NS;
             if (!forgotten) is_local = releases * NEAREST_NS > waited_ns;
             bool is_short = releases * short_section > same_section; /* after staying away it is, for all we know */
             lost = is_local || is_short ? lost + 1 : 0;

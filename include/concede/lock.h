@@ -65,7 +65,8 @@ enum {
     CC_LOCK_WAITERS_ = CC_LOCK_PARKED_ | 15 * CC_LOCK_OWED_,
     CC_LOCK_STATE_ = (1 << 8) - 1,
     CC_LOCK_RELEASES_ = 1 << 8,
-    CC_LOCK_FORGET_ = 64 /* the releases after which it is no longer taken for shared */
+    CC_LOCK_FORGET_ = 64,       /* the releases after which it is no longer taken for shared: a power of two */
+    CC_LOCK_FORGET_SURE_ = 4096 /* and if it is SURE: lock.c says why */
 };
 
 CC_STATIC_ASSERT_(sizeof(cc_lock_t) == 4, "a lock is one futex word");
@@ -97,7 +98,8 @@ CC_INLINE_ bool cc_lock_take_(cc_lock_t *lock)
     uint32_t next = seen + CC_LOCK_HELD_;
     if (CC_UNLIKELY_(seen & (CC_LOCK_HELD_ | CC_LOCK_WAITERS_ | CC_LOCK_SHARED_))) {
         if (seen & (CC_LOCK_HELD_ | CC_LOCK_WAITERS_)) return false;
-        if (seen / CC_LOCK_RELEASES_ % CC_LOCK_FORGET_ == 0) next = CC_LOCK_HELD_; /* it is no longer shared */
+        uint32_t forget = seen & CC_LOCK_SURE_ ? CC_LOCK_FORGET_SURE_ : CC_LOCK_FORGET_;
+        if ((seen / CC_LOCK_RELEASES_ & (forget - 1)) == 0) next = CC_LOCK_HELD_; /* it is no longer shared */
     }
     return CC_LIKELY_(cc_cas_acquire(&lock->word, &seen, next)); /* [lock.word] pairs with the release */
 }

@@ -27,4 +27,12 @@ static bool aborts(void (*misuse)(void), char *said, size_t size)
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
+/* Runs it in a child, where it must neither abort nor say anything. */
+static inline void check_says_nothing(void (*use)(void))
+{
+    char said[200];
+    CHECK(!aborts(use, said, sizeof said));
+    CHECK_EQ(said[0], 0);
+}
+
 #endif

@@ -60,6 +60,15 @@ static void calls_do_not_grow(uint64_t many, uint64_t per_round_allowed)
         printf("  %ld calls in 10 rounds, %ld in %llu\n", few_calls, many_calls, (unsigned long long)many);
 }
 
+/* How many rounds to run, in the process that strace watches. In the test itself 0: it has found then that they make no
+ * calls. */
+static uint64_t rounds_without_calls(void)
+{
+    uint64_t rounds = rounds_to_run();
+    if (rounds == 0) calls_do_not_grow(100000, 0);
+    return rounds;
+}
+
 TEST(strace_counts)
 {
     uint64_t rounds = rounds_to_run();
@@ -72,11 +81,8 @@ TEST(strace_counts)
 
 TEST(unpark_with_nobody_parked_makes_no_call)
 {
-    uint64_t rounds = rounds_to_run();
-    if (rounds == 0) {
-        calls_do_not_grow(100000, 0);
-        return;
-    }
+    uint64_t rounds = rounds_without_calls();
+    if (rounds == 0) return;
     for (cc_parker_t parker = CC_PARKER_INIT; rounds > 0; rounds--) {
         cc_parker_unpark(&parker);
         if (rounds % 2) cc_parker_park(&parker);
@@ -85,11 +91,8 @@ TEST(unpark_with_nobody_parked_makes_no_call)
 
 TEST(notify_with_nobody_listening_makes_no_call)
 {
-    uint64_t rounds = rounds_to_run();
-    if (rounds == 0) {
-        calls_do_not_grow(100000, 0);
-        return;
-    }
+    uint64_t rounds = rounds_without_calls();
+    if (rounds == 0) return;
     cc_event_t event = CC_EVENT_INIT;
     for (int phase = 0; phase < 2; phase++) {
         for (uint64_t i = 0; i < rounds; i++) {
@@ -104,11 +107,8 @@ TEST(notify_with_nobody_listening_makes_no_call)
 
 TEST(an_uncontended_lock_makes_no_call)
 {
-    uint64_t rounds = rounds_to_run();
-    if (rounds == 0) {
-        calls_do_not_grow(100000, 0);
-        return;
-    }
+    uint64_t rounds = rounds_without_calls();
+    if (rounds == 0) return;
     for (cc_lock_t lock = CC_LOCK_INIT; rounds > 0; rounds--) {
         cc_lock_acquire(&lock);
         cc_lock_release(&lock);
@@ -118,11 +118,8 @@ TEST(an_uncontended_lock_makes_no_call)
 /* One thread fills and empties the channel; nobody sleeps, so nobody is woken. */
 TEST(a_channel_where_nobody_sleeps_makes_no_call)
 {
-    uint64_t rounds = rounds_to_run();
-    if (rounds == 0) {
-        calls_do_not_grow(100000, 0);
-        return;
-    }
+    uint64_t rounds = rounds_without_calls();
+    if (rounds == 0) return;
     for (uint32_t kind = CC_CHANNEL_MPMC; kind <= CC_CHANNEL_SPSC; kind++) {
         cc_channel_options_t options = { 8, sizeof(uint64_t), kind, CC_SNOOZE_ADAPTIVE };
         cc_channel_t *channel;
@@ -138,11 +135,8 @@ TEST(a_channel_where_nobody_sleeps_makes_no_call)
 /* A descriptor is there and was armed once; from then on nobody arms it, and nobody is told by it. */
 TEST(a_descriptor_that_is_not_armed_makes_no_call)
 {
-    uint64_t rounds = rounds_to_run();
-    if (rounds == 0) {
-        calls_do_not_grow(100000, 0);
-        return;
-    }
+    uint64_t rounds = rounds_without_calls();
+    if (rounds == 0) return;
     for (uint32_t kind = CC_CHANNEL_MPMC; kind <= CC_CHANNEL_SPSC; kind++) {
         cc_channel_options_t options = { 8, sizeof(uint64_t), kind, CC_SNOOZE_ADAPTIVE };
         cc_channel_t *channel;
@@ -187,11 +181,8 @@ TEST(an_armed_descriptor_costs_two_calls)
 
 TEST(a_select_with_something_ready_makes_no_call)
 {
-    uint64_t rounds = rounds_to_run();
-    if (rounds == 0) {
-        calls_do_not_grow(100000, 0);
-        return;
-    }
+    uint64_t rounds = rounds_without_calls();
+    if (rounds == 0) return;
     cc_channel_t *channels[2];
     uint64_t m;
     for (uint32_t kind = CC_CHANNEL_MPMC; kind <= CC_CHANNEL_SPSC; kind++) {

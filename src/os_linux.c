@@ -276,8 +276,8 @@ static uint32_t affinity_cpus_(void)
 
 /* ---- Segments --------------------------------------------------------------------------------------------------- */
 
-/* Where addresses have 64 bits: the stamps of a shared channel need them (doc/shared.md). */
-#if UINTPTR_MAX > UINT32_MAX
+/* Not where addresses have 32 bits and registers 64: nobody has tried that. */
+#if !defined(__ILP32__) || (!defined(__x86_64__) && !defined(__aarch64__) && !defined(__mips64))
 #define CC_OS_HAS_SEGMENTS_
 #include <pthread.h>
 #include <sys/mman.h>
@@ -378,7 +378,15 @@ static int open_again_(int descriptor, int *own)
 static int allocate_(int descriptor, size_t bytes)
 {
     long result;
+#if UINTPTR_MAX > UINT32_MAX
     SYSTEM_CALL(result, SYS_fallocate, descriptor, 0, (long)0, (long)bytes);
+#else /* a number of 64 bits is two arguments, the first of which is the one that memory would have first */
+    union {
+        uint64_t number;
+        long halves[2];
+    } length = { bytes };
+    SYSTEM_CALL(result, SYS_fallocate, descriptor, 0, (long)0, (long)0, length.halves[0], length.halves[1]);
+#endif
     return result == 0 ? 0 : result == -EOPNOTSUPP || result == -ENOSYS ? ENOSYS : ENOMEM;
 }
 
@@ -464,16 +472,27 @@ void cc_os_segment_unmap_(void *mapping, size_t header, size_t gap, size_t bytes
     errno = saved;
 }
 
+/* The calls for locks of the open file take positions of 64 bits on every machine. */
+#if defined(SYS_fcntl64)
+enum { LOCK_CALL_ = SYS_fcntl64 };
+#else
+enum { LOCK_CALL_ = SYS_fcntl };
+#endif
+
 static long lock_call_(int own, uint32_t number, int call, short *type)
 {
-    struct flock lock;
+    struct {
+        short type, whence;
+        int64_t start, length;
+        int32_t process;
+    } lock;
     long result;
     memset(&lock, 0, sizeof lock);
-    lock.l_type = *type;
-    lock.l_start = (off_t)number;
-    lock.l_len = 1;
-    SYSTEM_CALL(result, SYS_fcntl, own, call, &lock);
-    *type = lock.l_type;
+    lock.type = *type;
+    lock.start = number;
+    lock.length = 1;
+    SYSTEM_CALL(result, LOCK_CALL_, own, call, &lock);
+    *type = lock.type;
     return result;
 }
 

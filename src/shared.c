@@ -358,7 +358,7 @@ cc_channel_t *cc_shared_channel(cc_shared_t *shared)
 #if !defined(CC_MODEL)
 
 enum { HEADER = 65536, GAP = 65536, VERSION = 1, NAME_MAX_ = 201 }; /* no system has larger pages */
-#define MAGIC UINT64_C(0x636f6e6365646531)                          /* "concede1" */
+#define MAGIC UINT32_C(0x636f6e63)                                  /* "conc" */
 
 #define PRIVATE_BYTES offsetof(cc_channel_t, spsc)
 
@@ -398,14 +398,20 @@ static bool is_name_(const char *name)
     return strcmp(name, "/.") != 0 && strcmp(name, "/..") != 0;
 }
 
-/* The bytes of a segment for these options: 0 or EINVAL. */
+/* The bytes of a segment for these options: 0, EINVAL, or ENOSYS if this machine cannot have such a channel. */
 static int segment_bytes_(const cc_channel_options_t *options, size_t *bytes)
 {
     int error = cc_channel_sizeof(options, bytes);
     if (error != 0) return error;
+    if (options->kind == CC_CHANNEL_MPMC) { /* with 32 bits its slots are larger than those of a private channel */
+        size_t capacity = 1, stride = cc_shared_mpmc_layout_(options->message_size).stride;
+        while (capacity < options->capacity) capacity *= 2;
+        if (stride > SIZE_MAX / 2 / capacity) return EINVAL;
+        *bytes = sizeof(cc_channel_t) + capacity * stride;
+    }
     if (*bytes > SIZE_MAX / 2) return EINVAL;
     *bytes += HEADER - PRIVATE_BYTES;
-    return 0;
+    return options->kind == CC_CHANNEL_MPMC && !CC_ARCH_HAS_ATOMIC_64_ ? ENOSYS : 0;
 }
 
 static cc_shared_t *map_(int own, size_t bytes)
@@ -432,9 +438,12 @@ static void set_private_(cc_shared_t *shared, const cc_channel_options_t *option
     cc_channel_t *channel = cc_shared_channel(shared);
     shared->kind = options->kind;
     channel->shape = cc_channel_shape_(CC_CHANNEL_SPSC, options->message_size);
-    if (options->kind == CC_CHANNEL_MPMC) channel->shape = CC_SHARED_MPMC_SHAPE_(options->message_size);
     channel->mask = capacity - 1;
     channel->layout = cc_slot_layout_(options->message_size);
+    if (options->kind == CC_CHANNEL_MPMC) {
+        channel->shape = CC_SHARED_MPMC_SHAPE_(options->message_size);
+        channel->layout = cc_shared_mpmc_layout_(options->message_size);
+    }
     channel->snooze_iters = options->snooze_iters;
     channel->allocated_before = CC_CHANNEL_SHARED_;
 }
@@ -525,6 +534,7 @@ static bool is_ours_(const cc_segment_t *shared_segment, size_t bytes, cc_channe
     options->message_size = (size_t)segment.message_size;
     options->kind = segment.kind;
     options->snooze_iters = segment.snooze_iters;
+    if (options->capacity != segment.capacity || options->message_size != segment.message_size) return false;
     return segment_bytes_(options, &needed) == 0 && needed == bytes;
 }
 

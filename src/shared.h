@@ -27,17 +27,24 @@
 #endif
 enum { CC_PARTICIPANTS_ = CC_SHARED_PARTICIPANTS }; /* number 0 is nobody's */
 
+/* MPMC: the number of a message, and the stamp of a slot, which is made of one and needs 64 bits (doc/shared.md). Where
+ * these cannot be had it is not used, and only has to compile. */
+#if CC_ARCH_HAS_ATOMIC_64_
+typedef uint64_t cc_number_;
+#else
+typedef uint32_t cc_number_;
+#endif
+
 typedef struct cc_segment {
-    uint64_t magic; /* written last: until then the segment is half made */
-    uint64_t check; /* of all that follows, up to the participants */
+    uint32_t magic; /* written last: until then the segment is half made */
     uint32_t version;
+    uint64_t check; /* of the version and all that follows, up to the participants */
     uint32_t kind;
+    uint32_t snooze_iters;
     uint64_t layout;       /* of cc_channel_t, in a number */
     uint64_t bytes;        /* of the whole segment */
     uint64_t capacity;     /* messages; a power of two */
     uint64_t message_size; /* bytes */
-    uint32_t snooze_iters;
-    uint32_t unused;
     CC_ALIGNED_(CC_CACHE_LINE) uint32_t participants[CC_PARTICIPANTS_];
 } cc_segment_t;
 
@@ -52,7 +59,7 @@ struct cc_shared {
     uint32_t looked_at;                  /* when this process last looked for deaths; in ms */
     uint32_t waits;                      /* of this process: a guess */
     cc_event_t learned[2];               /* where the waits of this process's senders and receivers learn */
-    cc_index_ at_wait[2];                /* MPMC: where senders and receivers were when this process last had to wait */
+    cc_number_ at_wait[2];               /* MPMC: where senders and receivers were when this process last had to wait */
     uint32_t reported[CC_PARTICIPANTS_]; /* deaths of each participant that this process was told of */
 };
 
@@ -75,6 +82,11 @@ void cc_shared_spsc_bury_(cc_channel_t *channel);
 void cc_shared_spsc_mend_receiver_(cc_channel_t *channel);
 
 /* ---- shared_mpmc.c ----------------------------------------------------------------------------------------------- */
+
+CC_TEMPLATE_ cc_slot_layout_t cc_shared_mpmc_layout_(size_t message_size)
+{
+    return cc_slot_layout_of_(message_size, sizeof(cc_number_));
+}
 
 void cc_shared_mpmc_init_(cc_channel_t *channel);
 size_t cc_shared_mpmc_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n);

@@ -23,47 +23,52 @@
 enum { FREE, WRITING, FULL, READING, SKIP, END };
 enum { STATE_BITS = 3, OWNER_BITS = 6, NUMBER_SHIFT = STATE_BITS + OWNER_BITS };
 
-CC_TEMPLATE_ cc_index_ stamp_(cc_index_ number, unsigned state, uint32_t owner)
+CC_TEMPLATE_ cc_number_ stamp_(cc_number_ number, unsigned state, uint32_t owner)
 {
-    return (cc_index_)(number << NUMBER_SHIFT | (cc_index_)owner << STATE_BITS | state);
+    return (cc_number_)(number << NUMBER_SHIFT | (cc_number_)owner << STATE_BITS | state);
 }
 
-CC_TEMPLATE_ unsigned state_(cc_index_ stamp)
+CC_TEMPLATE_ unsigned state_(cc_number_ stamp)
 {
     return (unsigned)(stamp & ((1u << STATE_BITS) - 1));
 }
 
-CC_TEMPLATE_ uint32_t owner_(cc_index_ stamp)
+CC_TEMPLATE_ uint32_t owner_(cc_number_ stamp)
 {
     return (uint32_t)(stamp >> STATE_BITS) & ((1u << OWNER_BITS) - 1);
 }
 
 /* How far the number of a stamp is ahead of another: 0 for the same, and numbers wrap around. */
-CC_TEMPLATE_ ptrdiff_t ahead_(cc_index_ stamp, cc_index_ number)
+CC_TEMPLATE_ int64_t ahead_(cc_number_ stamp, cc_number_ number)
 {
-    return (ptrdiff_t)((cc_index_)(stamp - (number << NUMBER_SHIFT)) & ~(((cc_index_)1 << NUMBER_SHIFT) - 1)) /
-           ((ptrdiff_t)1 << NUMBER_SHIFT);
+    return (int64_t)((cc_number_)(stamp - (number << NUMBER_SHIFT)) & ~(((cc_number_)1 << NUMBER_SHIFT) - 1)) /
+           ((int64_t)1 << NUMBER_SHIFT);
 }
 
 /* Where a layout is given it is the channel's, as a constant for messages of 8 bytes. */
-CC_TEMPLATE_ unsigned char *slot_(const cc_channel_t *channel, cc_index_ number, cc_slot_layout_t layout)
+CC_TEMPLATE_ unsigned char *slot_(const cc_channel_t *channel, cc_number_ number, cc_slot_layout_t layout)
 {
     return cc_channel_slot_(channel, (cc_index_)(number << 1), layout);
 }
 
-CC_TEMPLATE_ cc_index_ *stamp_of_(const cc_channel_t *channel, cc_index_ number, cc_slot_layout_t layout)
+CC_TEMPLATE_ cc_number_ *stamp_in_(unsigned char *slot, cc_slot_layout_t layout)
 {
-    return cc_slot_stamp_(slot_(channel, number, layout), layout);
+    return (cc_number_ *)(void *)(slot + layout.stamp_offset);
 }
 
-CC_TEMPLATE_ cc_index_ *hint_of_(const cc_channel_t *channel, cc_direction_t direction)
+CC_TEMPLATE_ cc_number_ *stamp_of_(const cc_channel_t *channel, cc_number_ number, cc_slot_layout_t layout)
 {
-    return (cc_index_ *)(uintptr_t)(direction == CC_SENDING_ ? &channel->spsc.tail : &channel->spsc.head);
+    return stamp_in_(slot_(channel, number, layout), layout);
+}
+
+CC_TEMPLATE_ cc_number_ *hint_of_(const cc_channel_t *channel, cc_direction_t direction)
+{
+    return (cc_number_ *)(uintptr_t)(direction == CC_SENDING_ ? &channel->mpmc.tail : &channel->mpmc.head);
 }
 
 void cc_shared_mpmc_init_(cc_channel_t *channel)
 {
-    for (cc_index_ number = 0; number <= channel->mask; number++)
+    for (cc_number_ number = 0; number <= channel->mask; number++)
         *stamp_of_(channel, number, channel->layout) = stamp_(number, FREE, 0);
 }
 
@@ -73,20 +78,20 @@ void cc_shared_mpmc_init_(cc_channel_t *channel)
  *
  * A stamp that is one or more laps ahead of the number says that the number was taken, with all before it and a lap
  * less one after it. */
-CC_TEMPLATE_ cc_index_ first_(const cc_channel_t *channel, cc_direction_t direction, cc_index_ *seen,
-                              cc_slot_layout_t layout)
+CC_TEMPLATE_ cc_number_ first_(const cc_channel_t *channel, cc_direction_t direction, cc_number_ *seen,
+                               cc_slot_layout_t layout)
 {
-    cc_index_ number = cc_load_relaxed(hint_of_(channel, direction)) >> 1; /* relaxed: the stamps tell */
+    cc_number_ number = cc_load_relaxed(hint_of_(channel, direction)) >> 1; /* relaxed: the stamps tell */
     size_t capacity = channel->mask + 1;
     *seen = 0; /* gcc -O3 cannot see that the loop runs at least once */
     for (size_t left = capacity + 2; left > 0; left--) {
         *seen =
             cc_load_acquire(stamp_of_(channel, number, layout)); /* [shared.stamp] pairs with all that write a stamp */
         if (CC_LIKELY_(*seen == stamp_(number, direction == CC_SENDING_ ? FREE : FULL, 0))) break;
-        ptrdiff_t ahead = ahead_(*seen, number);
+        int64_t ahead = ahead_(*seen, number);
         unsigned state = state_(*seen);
         if (ahead > 0)
-            number = (cc_index_)(number + (size_t)ahead - channel->mask);
+            number = (cc_number_)(number + (uint64_t)ahead - channel->mask);
         else if (ahead == 0 && direction == CC_SENDING_ && state != FREE && state != END)
             number++;
         else if (ahead == 0 && direction == CC_RECEIVING_ && state == READING)
@@ -98,13 +103,13 @@ CC_TEMPLATE_ cc_index_ first_(const cc_channel_t *channel, cc_direction_t direct
 }
 
 /* Says that everything before a number is taken. */
-static void hint_(cc_channel_t *channel, cc_direction_t direction, cc_index_ number)
+static void hint_(cc_channel_t *channel, cc_direction_t direction, cc_number_ number)
 {
-    cc_store_relaxed(hint_of_(channel, direction), (cc_index_)(number << 1)); /* relaxed: the stamps tell */
+    cc_store_relaxed(hint_of_(channel, direction), (cc_number_)(number << 1)); /* relaxed: the stamps tell */
 }
 
 /* Asks for a line that will be written to soon, as in channel_spsc.h: each swap waits for its line to come. */
-CC_TEMPLATE_ void ask_ahead_(const cc_channel_t *channel, cc_index_ number, size_t lines, cc_slot_layout_t layout)
+CC_TEMPLATE_ void ask_ahead_(const cc_channel_t *channel, cc_number_ number, size_t lines, cc_slot_layout_t layout)
 {
     if (cc_spsc_begins_line_((cc_index_)(number << 1), layout))
         CC_ARCH_PREFETCH_WRITE_(cc_spsc_ahead_(slot_(channel, number, layout), lines, layout));
@@ -118,15 +123,15 @@ CC_TEMPLATE_ bool send_message_(cc_channel_t *channel, const unsigned char *mess
                                 cc_slot_layout_t layout)
 {
     for (size_t left = channel->mask + 2; left > 0; left--) {
-        cc_index_ seen, number = first_(channel, CC_SENDING_, &seen, layout);
+        cc_number_ seen, number = first_(channel, CC_SENDING_, &seen, layout);
         if (seen != stamp_(number, FREE, 0)) return false; /* full, or END */
-        cc_index_ *stamp = stamp_of_(channel, number, layout);
+        cc_number_ *stamp = stamp_of_(channel, number, layout);
         ask_ahead_(channel, number, CC_SPSC_SEND_AHEAD_, layout);
         /* relaxed: no stamp comes twice, so this is the FREE that first_() acquired, or it fails */
         if (!cc_cas_relaxed(stamp, &seen, stamp_(number, WRITING, self))) continue;
         cc_atomic_copy_(slot_(channel, number, layout), message, layout.message_size);
         cc_store_release(stamp, stamp_(number, FULL, 0)); /* [shared.stamp] pairs with a receiver's first_() */
-        hint_(channel, CC_SENDING_, (cc_index_)(number + 1));
+        hint_(channel, CC_SENDING_, (cc_number_)(number + 1));
         return true;
     }
     return false;
@@ -135,11 +140,11 @@ CC_TEMPLATE_ bool send_message_(cc_channel_t *channel, const unsigned char *mess
 /* The first look at where the hint says, and nothing else: it needs no register to be saved. */
 int cc_shared_send_8_(cc_channel_t *channel, const void *message, bool waits, uint64_t deadline)
 {
-    const cc_slot_layout_t layout = cc_slot_layout_(8);
-    cc_index_ number = cc_load_relaxed(hint_of_(channel, CC_SENDING_)) >> 1; /* relaxed: the stamp tells */
+    const cc_slot_layout_t layout = cc_shared_mpmc_layout_(8);
+    cc_number_ number = cc_load_relaxed(hint_of_(channel, CC_SENDING_)) >> 1; /* relaxed: the stamp tells */
     unsigned char *slot = slot_(channel, number, layout);
-    cc_index_ *stamp = cc_slot_stamp_(slot, layout);
-    cc_index_ seen = cc_load_acquire(stamp); /* [shared.stamp] pairs with all that write a stamp */
+    cc_number_ *stamp = stamp_in_(slot, layout);
+    cc_number_ seen = cc_load_acquire(stamp); /* [shared.stamp] pairs with all that write a stamp */
     bool open = cc_load_relaxed(&channel->closed) == CC_CHANNEL_OPEN_; /* relaxed: END decides */
     if (CC_LIKELY_(open && seen == stamp_(number, FREE, 0))) {
         ask_ahead_(channel, number, CC_SPSC_SEND_AHEAD_, layout);
@@ -148,7 +153,7 @@ int cc_shared_send_8_(cc_channel_t *channel, const void *message, bool waits, ui
                 cc_cas_relaxed(stamp, &seen, stamp_(number, WRITING, CC_SHARED_SELF_(cc_shared_of_(channel)))))) {
             cc_atomic_copy_(slot, message, 8);
             cc_store_release(stamp, stamp_(number, FULL, 0)); /* [shared.stamp] pairs with a receiver's look */
-            hint_(channel, CC_SENDING_, (cc_index_)(number + 1));
+            hint_(channel, CC_SENDING_, (cc_number_)(number + 1));
             /* [shared.announce] the stamp before, the event after */
             if (CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_empty))) cc_shared_notify_(&channel->not_empty);
             return 0;
@@ -176,20 +181,20 @@ CC_TEMPLATE_ bool receive_message_(cc_channel_t *channel, unsigned char *message
 {
     size_t capacity = channel->mask + 1;
     for (size_t left = 2 * capacity + 1; left > 0; left--) {
-        cc_index_ seen, number = first_(channel, CC_RECEIVING_, &seen, layout);
-        cc_index_ *stamp = stamp_of_(channel, number, layout);
-        cc_index_ next_lap = stamp_((cc_index_)(number + capacity), FREE, 0);
+        cc_number_ seen, number = first_(channel, CC_RECEIVING_, &seen, layout);
+        cc_number_ *stamp = stamp_of_(channel, number, layout);
+        cc_number_ next_lap = stamp_((cc_number_)(number + capacity), FREE, 0);
         if (seen == stamp_(number, SKIP, 0)) {
             /* relaxed: a swap passes on what the SKIP before it released, so the next lap comes after the dead one */
             *skipped += cc_cas_relaxed(stamp, &seen, next_lap);
-            hint_(channel, CC_RECEIVING_, (cc_index_)(number + 1));
+            hint_(channel, CC_RECEIVING_, (cc_number_)(number + 1));
         } else if (seen != stamp_(number, FULL, 0)) {
             return false; /* empty, or a sender is half-way through, or END */
         } else if (cc_cas_relaxed(stamp, &seen, stamp_(number, READING, self))) { /* relaxed: first_() acquired FULL */
             ask_ahead_(channel, number, CC_SPSC_RECV_AHEAD_, layout);
             cc_atomic_copy_(message, slot_(channel, number, layout), layout.message_size);
             cc_store_release(stamp, next_lap); /* [shared.stamp] pairs with a sender's first_() */
-            hint_(channel, CC_RECEIVING_, (cc_index_)(number + 1));
+            hint_(channel, CC_RECEIVING_, (cc_number_)(number + 1));
             return true;
         }
     }
@@ -198,11 +203,11 @@ CC_TEMPLATE_ bool receive_message_(cc_channel_t *channel, unsigned char *message
 
 int cc_shared_recv_8_(cc_channel_t *channel, void *message, bool waits, uint64_t deadline)
 {
-    const cc_slot_layout_t layout = cc_slot_layout_(8);
-    cc_index_ number = cc_load_relaxed(hint_of_(channel, CC_RECEIVING_)) >> 1; /* relaxed: the stamp tells */
+    const cc_slot_layout_t layout = cc_shared_mpmc_layout_(8);
+    cc_number_ number = cc_load_relaxed(hint_of_(channel, CC_RECEIVING_)) >> 1; /* relaxed: the stamp tells */
     unsigned char *slot = slot_(channel, number, layout);
-    cc_index_ *stamp = cc_slot_stamp_(slot, layout);
-    cc_index_ seen = cc_load_acquire(stamp); /* [shared.stamp] pairs with all that write a stamp */
+    cc_number_ *stamp = stamp_in_(slot, layout);
+    cc_number_ seen = cc_load_acquire(stamp); /* [shared.stamp] pairs with all that write a stamp */
     if (CC_LIKELY_(seen == stamp_(number, FULL, 0))) {
         /* relaxed: as in receive_message_() */
         if (CC_LIKELY_(
@@ -210,8 +215,8 @@ int cc_shared_recv_8_(cc_channel_t *channel, void *message, bool waits, uint64_t
             ask_ahead_(channel, number, CC_SPSC_RECV_AHEAD_, layout);
             cc_atomic_copy_(message, slot, 8);
             /* [shared.stamp] pairs with a sender's look */
-            cc_store_release(stamp, stamp_((cc_index_)(number + channel->mask + 1), FREE, 0));
-            hint_(channel, CC_RECEIVING_, (cc_index_)(number + 1));
+            cc_store_release(stamp, stamp_((cc_number_)(number + channel->mask + 1), FREE, 0));
+            hint_(channel, CC_RECEIVING_, (cc_number_)(number + 1));
             /* [shared.announce] the stamp before, the event after */
             if (CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_full))) cc_shared_notify_(&channel->not_full);
             return 0;
@@ -237,7 +242,7 @@ size_t cc_shared_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, 
  * compare-and-swap is first, and no message comes any more, or a sender's is, and its message counts. */
 bool cc_shared_mpmc_is_drained_(cc_channel_t *channel)
 {
-    cc_index_ seen, number = first_(channel, CC_RECEIVING_, &seen, channel->layout);
+    cc_number_ seen, number = first_(channel, CC_RECEIVING_, &seen, channel->layout);
     if (seen == stamp_(number, END, 0)) return true;
     if (seen != stamp_(number, FREE, 0)) return false;
     /* [shared.end] pairs with the load in first_() that finds it */
@@ -250,9 +255,10 @@ bool cc_shared_mpmc_is_drained_(cc_channel_t *channel)
  * receiver it is READING. */
 bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
-    cc_index_ seen;
+    cc_number_ seen;
     if (n > 1) { /* for a batch, where a guess will do */
-        cc_index_ last = (cc_index_)((cc_load_relaxed(hint_of_(channel, direction)) >> 1) + n - 1); /* relaxed, both */
+        cc_number_ last =
+            (cc_number_)((cc_load_relaxed(hint_of_(channel, direction)) >> 1) + n - 1); /* relaxed, both */
         return cc_load_relaxed(stamp_of_(channel, last, channel->layout)) ==
                stamp_(last, direction == CC_SENDING_ ? FREE : FULL, 0);
     }
@@ -263,21 +269,21 @@ bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t
 
 size_t cc_shared_mpmc_run_(cc_channel_t *channel, cc_direction_t direction)
 {
-    cc_index_ *at_wait = &cc_shared_of_(channel)->at_wait[direction];
-    cc_index_ number = cc_load_relaxed(hint_of_(channel, direction)) >> 1; /* relaxed, all: a guess */
-    cc_index_ run = (cc_index_)(number - cc_load_relaxed(at_wait));
+    cc_number_ *at_wait = &cc_shared_of_(channel)->at_wait[direction];
+    cc_number_ number = cc_load_relaxed(hint_of_(channel, direction)) >> 1; /* relaxed, all: a guess */
+    cc_number_ run = (cc_number_)(number - cc_load_relaxed(at_wait));
     cc_store_relaxed(at_wait, number);
     return (size_t)run;
 }
 
 size_t cc_shared_mpmc_len_(const cc_channel_t *channel)
 {
-    cc_index_ seen;
-    cc_index_ head = first_(channel, CC_RECEIVING_, &seen, channel->layout);
-    cc_index_ tail = first_(channel, CC_SENDING_, &seen, channel->layout);
-    ptrdiff_t length = (ptrdiff_t)(tail - head);
+    cc_number_ seen;
+    cc_number_ head = first_(channel, CC_RECEIVING_, &seen, channel->layout);
+    cc_number_ tail = first_(channel, CC_SENDING_, &seen, channel->layout);
+    int64_t length = (int64_t)(tail - head);
     if (length < 0) return 0; /* they moved on between the two looks */
-    return (size_t)length <= channel->mask ? (size_t)length : channel->mask + 1;
+    return (uint64_t)length <= channel->mask ? (size_t)length : channel->mask + 1;
 }
 
 /* ---- Death ------------------------------------------------------------------------------------------------------ */
@@ -286,13 +292,13 @@ void cc_shared_mpmc_bury_(cc_channel_t *channel, uint32_t participant)
 {
     size_t capacity = channel->mask + 1;
     for (size_t slot = 0; slot < capacity; slot++) {
-        cc_index_ *stamp = stamp_of_(channel, (cc_index_)slot, channel->layout);
-        cc_index_ seen = cc_load_relaxed(stamp); /* relaxed: the lock of the dead one orders what it did before this */
-        cc_index_ number = seen >> NUMBER_SHIFT;
+        cc_number_ *stamp = stamp_of_(channel, (cc_number_)slot, channel->layout);
+        cc_number_ seen = cc_load_relaxed(stamp); /* relaxed: the lock of the dead one orders what it did before this */
+        cc_number_ number = seen >> NUMBER_SHIFT;
         if (owner_(seen) != participant) continue;
-        cc_index_ put_right = stamp_(number, SKIP, 0);
+        cc_number_ put_right = stamp_(number, SKIP, 0);
         if (state_(seen) == READING)
-            put_right = stamp_((cc_index_)(number + capacity), FREE, 0);
+            put_right = stamp_((cc_number_)(number + capacity), FREE, 0);
         else if (state_(seen) != WRITING)
             continue;
         /* [shared.stamp] pairs with first_() of whoever uses the slot next: it comes after what the dead one did */

@@ -198,4 +198,11 @@
 #define CC_ARCH_PREFETCH_WRITE_(p) __builtin_prefetch((p), 1)
 #endif
 
+/* Whether an atomic of 64 bits needs no lock of the compiler's library. */
+#if UINTPTR_MAX > UINT32_MAX || (defined(__GCC_ATOMIC_LLONG_LOCK_FREE) && __GCC_ATOMIC_LLONG_LOCK_FREE == 2)
+#define CC_ARCH_HAS_ATOMIC_64_ 1
+#else
+#define CC_ARCH_HAS_ATOMIC_64_ 0
+#endif
+
 #endif

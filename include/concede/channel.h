@@ -174,11 +174,10 @@ CC_INLINE_ bool cc_channel_is_spsc_(const cc_channel_t *channel)
     return channel->shape >> 63 != 0;
 }
 
-/* The layout of slots for messages of a size; where the size is a constant, so is all of it. Slots of up to half a line
- * share one; larger ones begin on a line each. */
-CC_TEMPLATE_ cc_slot_layout_t cc_slot_layout_(size_t message_size)
+/* The layout of slots for messages of a size and stamps of `unit` bytes; where the size is a constant, so is all of it.
+ * Slots of up to half a line share one; larger ones begin on a line each. */
+CC_TEMPLATE_ cc_slot_layout_t cc_slot_layout_of_(size_t message_size, size_t unit)
 {
-    const size_t unit = sizeof(cc_index_);
     cc_slot_layout_t layout = { message_size, (message_size + unit - 1) / unit * unit, 0 };
     size_t bytes = layout.stamp_offset + unit;
     layout.stride = bytes <= 8    ? 8
@@ -186,6 +185,11 @@ CC_TEMPLATE_ cc_slot_layout_t cc_slot_layout_(size_t message_size)
                     : bytes <= 32 ? 32
                                   : (bytes + CC_LINE_BYTES_ - 1) / CC_LINE_BYTES_ * CC_LINE_BYTES_;
     return layout;
+}
+
+CC_TEMPLATE_ cc_slot_layout_t cc_slot_layout_(size_t message_size)
+{
+    return cc_slot_layout_of_(message_size, sizeof(cc_index_));
 }
 
 /* The slot of a position, and its stamp. The slots follow the channel in memory. */

@@ -32,7 +32,8 @@
  * except that the file of a named one can be cut short by its owner, after which touching it is a SIGBUS. A segment of
  * cc_shared_create_fd() is sealed against that.
  *
- * Linux with 64 bits; elsewhere create and open say ENOSYS. doc/shared.md has the reasons. */
+ * Linux; elsewhere create and open say ENOSYS. Processes of 32 and of 64 bits cannot open each other's segments.
+ * doc/shared.md has the reasons. */
 #ifndef CONCEDE_SHARED_H
 #define CONCEDE_SHARED_H
 

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#if defined(__linux__) && UINTPTR_MAX > UINT32_MAX
+#if defined(__linux__)
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -304,8 +304,10 @@ TEST(options_and_names_are_checked)
     CHECK_EQ(cc_shared_create_fd(NULL, &good, &fd), EINVAL);
     CHECK_EQ(cc_shared_open(&shared, name), ENOENT);
     CHECK_EQ(cc_shared_unlink(name), ENOENT);
-    huge = options_of(CC_CHANNEL_SPSC, (size_t)1 << 40, 64);
-    CHECK_EQ(cc_shared_create(&shared, name, &huge), ENOMEM);
+    if (sizeof(size_t) > 4) { /* more than any machine has, but not more than can be said */
+        huge = options_of(CC_CHANNEL_SPSC, (size_t)1 << (5 * sizeof(size_t)), 64);
+        CHECK_EQ(cc_shared_create(&shared, name, &huge), ENOMEM);
+    }
     CHECK_EQ(cc_shared_unlink(name), ENOENT);
     cc_shared_close(NULL);
 }
@@ -344,7 +346,7 @@ TEST(a_segment_that_is_damaged_or_half_made_is_not_opened)
     REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
     unsigned char *bytes = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     REQUIRE(bytes != MAP_FAILED);
-    for (size_t i = 0; i < 60; i++) {
+    for (size_t i = 0; i < 56; i++) { /* up to the participants, which may be anything */
         for (unsigned bit = 0; bit < 8; bit++) {
             bytes[i] ^= (unsigned char)(1u << bit);
             if (!CHECK_EQ(cc_shared_open_fd(&other, fd), EPROTO)) printf("byte %zu bit %u\n", i, bit);

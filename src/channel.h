@@ -5,7 +5,7 @@
 
 #include <concede/channel.h>
 
-typedef enum { CC_SENDING_, CC_RECEIVING_ } cc_direction_t;
+typedef enum cc_direction_ cc_direction_t;
 
 /* Whether it is a channel between processes; see shared.h. */
 CC_TEMPLATE_ bool cc_channel_is_shared_(const cc_channel_t *channel)

@@ -25,9 +25,9 @@ enum {
 };
 static uintptr_t inside_[ROWS][PLACES];
 
-static uintptr_t key_(const cc_channel_t *channel, uint32_t side)
+static uintptr_t key_(const cc_channel_t *channel, uint32_t direction)
 {
-    return (uintptr_t)channel / UNIT * 2 + side;
+    return (uintptr_t)channel / UNIT * 2 + direction;
 }
 
 static uintptr_t entry_(uintptr_t key, uint32_t thread)
@@ -68,9 +68,9 @@ static void note_outside_(uintptr_t key, uint32_t own)
 }
 
 /* Another thread that is inside, or 0. */
-static uint32_t who_is_inside_(const cc_channel_t *channel, uint32_t side)
+static uint32_t who_is_inside_(const cc_channel_t *channel, uint32_t direction)
 {
-    uintptr_t key = key_(channel, side);
+    uintptr_t key = key_(channel, direction);
     uint32_t found = 0;
     for (int i = 0; i < PLACES && found == 0; i++)
         found = other_(cc_load_relaxed(&inside_[key % ROWS][i]), key, cc_debug_thread_()); /* relaxed: to be printed */
@@ -79,38 +79,38 @@ static uint32_t who_is_inside_(const cc_channel_t *channel, uint32_t side)
 
 /* ---- Channels --------------------------------------------------------------------------------------------------- */
 
-void(cc_channel_debug_enter_)(cc_channel_t *channel, uint32_t side)
+void(cc_channel_debug_enter_)(cc_channel_t *channel, uint32_t direction)
 {
     uint32_t own = cc_debug_thread_();
     if (own >> THREAD_BITS != 0) return;
-    uint32_t other = note_inside_(key_(channel, side), own);
+    uint32_t other = note_inside_(key_(channel, direction), own);
     if (other == 0 || !cc_channel_is_spsc_(channel)) return;
-    if (side == CC_DEBUG_SENDER_)
+    if (direction == CC_SENDING_)
         die_(channel, "has one sender, but thread %u sends while thread %u does", own, other);
     else
         die_(channel, "has one receiver, but thread %u receives while thread %u does", own, other);
 }
 
-size_t(cc_channel_debug_leave_)(cc_channel_t *channel, uint32_t side, size_t result)
+size_t(cc_channel_debug_leave_)(cc_channel_t *channel, uint32_t direction, size_t result)
 {
-    note_outside_(key_(channel, side), cc_debug_thread_());
+    note_outside_(key_(channel, direction), cc_debug_thread_());
     return result;
 }
 
 void(cc_channel_debug_commit_)(cc_channel_t *channel)
 {
-    (cc_channel_debug_enter_)(channel, CC_DEBUG_SENDER_);
+    (cc_channel_debug_enter_)(channel, CC_SENDING_);
     if (!cc_channel_is_spsc_(channel) || channel->spsc.reserved != (cc_index_)(channel->spsc.tail + 1))
         die_(channel, "is committed to by thread %u, which has reserved nothing", cc_debug_thread_(), 0);
-    (void)(cc_channel_debug_leave_)(channel, CC_DEBUG_SENDER_, 0);
+    (void)(cc_channel_debug_leave_)(channel, CC_SENDING_, 0);
 }
 
 void(cc_channel_debug_consume_)(cc_channel_t *channel)
 {
-    (cc_channel_debug_enter_)(channel, CC_DEBUG_RECEIVER_);
+    (cc_channel_debug_enter_)(channel, CC_RECEIVING_);
     if (!cc_channel_is_spsc_(channel) || channel->spsc.peeked != (cc_index_)(channel->spsc.next + 1))
         die_(channel, "is consumed from by thread %u, which has not peeked at a message", cc_debug_thread_(), 0);
-    (void)(cc_channel_debug_leave_)(channel, CC_DEBUG_RECEIVER_, 0);
+    (void)(cc_channel_debug_leave_)(channel, CC_RECEIVING_, 0);
 }
 
 /* Whether a thread waits. In the child of a fork the parent's threads are still counted: so it wakes them, and one that
@@ -129,13 +129,13 @@ static bool waits_(cc_channel_t *channel, cc_direction_t direction)
     return false;
 }
 
-static void check_destroy_(cc_channel_t *channel, cc_direction_t direction, uint32_t side)
+static void check_destroy_(cc_channel_t *channel, cc_direction_t direction)
 {
-    uint32_t own = cc_debug_thread_(), other = who_is_inside_(channel, side);
+    uint32_t own = cc_debug_thread_(), other = who_is_inside_(channel, direction);
     if (!waits_(channel, direction)) return;
     if (other == 0)
         die_(channel, "is destroyed by thread %u while one that is not checked waits", own, 0);
-    else if (side == CC_DEBUG_SENDER_)
+    else if (direction == CC_SENDING_)
         die_(channel, "is destroyed by thread %u while thread %u waits to send", own, other);
     else
         die_(channel, "is destroyed by thread %u while thread %u waits to receive", own, other);
@@ -144,17 +144,12 @@ static void check_destroy_(cc_channel_t *channel, cc_direction_t direction, uint
 void(cc_channel_debug_destroy_)(cc_channel_t *channel)
 {
     if (!channel || cc_channel_is_shared_(channel)) return;
-    check_destroy_(channel, CC_SENDING_, CC_DEBUG_SENDER_);
-    check_destroy_(channel, CC_RECEIVING_, CC_DEBUG_RECEIVER_);
+    check_destroy_(channel, CC_SENDING_);
+    check_destroy_(channel, CC_RECEIVING_);
     channel->shape = 0; /* which no channel has: cc_select_debug_() knows it by that */
 }
 
 /* ---- Select ----------------------------------------------------------------------------------------------------- */
-
-static uint32_t side_of_(const cc_select_case_t *one)
-{
-    return one->operation == CC_SELECT_SEND ? CC_DEBUG_SENDER_ : CC_DEBUG_RECEIVER_;
-}
 
 /* A select is inside all its channels at once. All cases are checked, also those that the select need not look at; what
  * is no array is left to the select itself. */
@@ -166,10 +161,10 @@ int cc_select_debug_(cc_select_case_t *cases, size_t n, uint32_t order, size_t *
         if (!cases[i].channel) continue;
         if (cases[i].channel->shape == 0)
             die_(cases[i].channel, "is selected on by thread %u after it was destroyed", cc_debug_thread_(), 0);
-        (cc_channel_debug_enter_)(cases[i].channel, side_of_(&cases[i]));
+        (cc_channel_debug_enter_)(cases[i].channel, cc_select_direction_(&cases[i]));
     }
     int result = cc_select_any_(cases, n, order, which, deadline);
     for (size_t i = 0; i < inside; i++)
-        if (cases[i].channel) (void)(cc_channel_debug_leave_)(cases[i].channel, side_of_(&cases[i]), 0);
+        if (cases[i].channel) (void)(cc_channel_debug_leave_)(cases[i].channel, cc_select_direction_(&cases[i]), 0);
     return result;
 }

@@ -210,22 +210,23 @@ CC_MUST_USE_ CC_API int cc_channel_create(cc_channel_t **channel, const cc_chann
 
 /* With CC_DEBUG defined, where the code that uses the channel is compiled, these abort with a message on misuse:
  * concede_debug(7). */
-enum { CC_DEBUG_SENDER_, CC_DEBUG_RECEIVER_ };
-CC_API CC_COLD_ void cc_channel_debug_enter_(cc_channel_t *channel, uint32_t side);
-CC_API CC_COLD_ size_t cc_channel_debug_leave_(cc_channel_t *channel, uint32_t side, size_t result);
+enum cc_direction_ { CC_SENDING_, CC_RECEIVING_ };
+CC_API CC_COLD_ void cc_channel_debug_enter_(cc_channel_t *channel, uint32_t direction);
+CC_API CC_COLD_ size_t cc_channel_debug_leave_(cc_channel_t *channel, uint32_t direction, size_t result);
 CC_API CC_COLD_ void cc_channel_debug_commit_(cc_channel_t *channel);
 CC_API CC_COLD_ void cc_channel_debug_consume_(cc_channel_t *channel);
 CC_API CC_COLD_ void cc_channel_debug_destroy_(cc_channel_t *channel);
 #if defined(CC_DEBUG)
 #define CC_DEBUG_INLINE_ false /* all calls go by the library's path, where they are checked */
-#define CC_DEBUG_AS_(side, type, channel, call) \
-    (cc_channel_debug_enter_((channel), (side)), (type)cc_channel_debug_leave_((channel), (side), (size_t)(call)))
+#define CC_DEBUG_AS_(direction, type, channel, call)  \
+    (cc_channel_debug_enter_((channel), (direction)), \
+     (type)cc_channel_debug_leave_((channel), (direction), (size_t)(call)))
 #else
-#define CC_DEBUG_INLINE_                        true
-#define CC_DEBUG_AS_(side, type, channel, call) (call)
-#define cc_channel_debug_commit_(channel)       ((void)0)
-#define cc_channel_debug_consume_(channel)      ((void)0)
-#define cc_channel_debug_destroy_(channel)      ((void)0)
+#define CC_DEBUG_INLINE_                             true
+#define CC_DEBUG_AS_(direction, type, channel, call) (call)
+#define cc_channel_debug_commit_(channel)            ((void)0)
+#define cc_channel_debug_consume_(channel)           ((void)0)
+#define cc_channel_debug_destroy_(channel)           ((void)0)
 #endif
 CC_API void cc_channel_destroy_any_(cc_channel_t *channel);
 
@@ -303,7 +304,7 @@ CC_TEMPLATE_ int cc_channel_send_(cc_channel_t *channel, const void *message, cc
     if (CC_LIKELY_(cc_channel_is_spsc_of_(channel, size) && cc_spsc_room_(channel) > 0))
         return cc_spsc_send_one_(channel, message, layout);
     return CC_TSAN_SEND_(channel, message, size,
-                         CC_DEBUG_AS_(CC_DEBUG_SENDER_, int, channel,
+                         CC_DEBUG_AS_(CC_SENDING_, int, channel,
                                       waits ? cc_channel_send_any_(channel, message, size, deadline)
                                             : cc_channel_try_send_any_(channel, message, size)));
 }
@@ -317,7 +318,7 @@ CC_TEMPLATE_ int cc_channel_recv_(cc_channel_t *channel, void *message, cc_slot_
         return 0;
     }
     return CC_TSAN_RECV_(channel, message, size,
-                         CC_DEBUG_AS_(CC_DEBUG_RECEIVER_, int, channel,
+                         CC_DEBUG_AS_(CC_RECEIVING_, int, channel,
                                       waits ? cc_channel_recv_any_(channel, message, size, deadline)
                                             : cc_channel_try_recv_any_(channel, message, size)));
 }
@@ -328,7 +329,7 @@ CC_TEMPLATE_ size_t cc_channel_send_many_(cc_channel_t *channel, const void *mes
     bool inline_path = cc_channel_is_spsc_of_(channel, layout.message_size) && n > 0 && cc_spsc_room_(channel) >= n;
     if (CC_UNLIKELY_(!inline_path))
         return CC_TSAN_SEND_MANY_(channel, messages, n, layout.message_size,
-                                  CC_DEBUG_AS_(CC_DEBUG_SENDER_, size_t, channel,
+                                  CC_DEBUG_AS_(CC_SENDING_, size_t, channel,
                                                cc_channel_send_many_any_(channel, messages, n, layout.message_size)));
     cc_spsc_write_many_(channel, (const unsigned char *)messages, n, layout);
     return cc_spsc_sent_(channel, n);
@@ -338,7 +339,7 @@ CC_TEMPLATE_ size_t cc_channel_recv_many_(cc_channel_t *channel, void *messages,
 {
     if (CC_UNLIKELY_(!cc_channel_is_spsc_of_(channel, layout.message_size)))
         return CC_TSAN_RECV_MANY_(channel, messages, layout.message_size,
-                                  CC_DEBUG_AS_(CC_DEBUG_RECEIVER_, size_t, channel,
+                                  CC_DEBUG_AS_(CC_RECEIVING_, size_t, channel,
                                                cc_channel_recv_many_any_(channel, messages, n, layout.message_size)));
     return cc_spsc_recv_many_(channel, (unsigned char *)messages, n, layout);
 }

@@ -79,7 +79,8 @@ def the_memory_model_goes_from_the_bottom_to_the_top():
 def the_manual_lists_the_pages_from_the_top_to_the_bottom():
     table = layers()
     text = (SOURCE / "man/concede.7").read_text()
-    pages = re.findall(r"^\.It Xr cc_(\w+) 3 Ta", re.search(r"^\.Ss Layers\n(.*?)^\.El", text, re.M | re.S).group(1), re.M)
+    listed = re.search(r"^\.Ss Layers\n(.*?)^\.El", text, re.M | re.S).group(1)
+    pages = re.findall(r"^\.It Xr cc_(\w+) 3 Ta", listed, re.M)
     headers = ["include/concede/%s.h" % {"parker": "park", "counters": "costs"}.get(p, p) for p in pages]
     order = [layer_of(h, table) for h in headers]
     need(len(order) > 10 and order == sorted(order), "not in the order of the layers: %s" % pages)

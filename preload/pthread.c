@@ -183,16 +183,6 @@ static void know_self_(void)
     cc_lock_release(&threads_lock);
 }
 
-static watch_thread_t *watch_(void)
-{
-    if (!watching) return NULL;
-    if (!self.watch && !self.ended) {
-        self.watch = watch_enter();
-        if (has_key) pthread_setspecific(at_thread_end, &self);
-    }
-    return self.watch;
-}
-
 static void before_fork_(void)
 {
     cc_lock_acquire(&settling);
@@ -282,6 +272,22 @@ static void start_(void)
 {
     /* [preload.started] pairs with the store in start_slow_() */
     if (CC_UNLIKELY_(cc_load_acquire(&started) != STARTED)) start_slow_();
+}
+
+static CC_COLD_ watch_thread_t *enter_(void)
+{
+    if (self.ended) return NULL;
+    self.watch = watch_enter();
+    if (has_key) pthread_setspecific(at_thread_end, &self);
+    return self.watch;
+}
+
+/* Where what this thread does is counted; NULL: nobody watches. Starts, if that has not been done. */
+CC_INLINE_ watch_thread_t *watch_(void)
+{
+    if (self.watch) return self.watch;
+    start_();
+    return watching ? enter_() : NULL;
 }
 
 /* What pthread_atfork() calls. It may be so early that there is no environment to look at yet. */
@@ -435,9 +441,8 @@ static int lock_unwatched_(pthread_mutex_t *mutex, limit_t limit)
     return result == EBUSY ? wait_for_lock_(mutex, limit) : result;
 }
 
-static CC_COLD_ int lock_(pthread_mutex_t *mutex, limit_t limit, const void *caller)
+static CC_NOINLINE_ int lock_(pthread_mutex_t *mutex, limit_t limit, const void *caller)
 {
-    start_();
     watch_thread_t *watch = watch_();
     if (!watch) {
         if (is_libc_mutex_(mutex)) return wait_for_lock_(mutex, limit);
@@ -483,9 +488,8 @@ static int unlock_unwatched_(pthread_mutex_t *mutex)
     return 0;
 }
 
-static CC_COLD_ int unlock_(pthread_mutex_t *mutex)
+static CC_NOINLINE_ int unlock_(pthread_mutex_t *mutex)
 {
-    start_();
     watch_thread_t *watch = watch_();
     uint64_t now = watch ? watch_ticks() : 0;
     int result = unlock_unwatched_(mutex);
@@ -536,7 +540,6 @@ EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
     mutex_t *m = mutex_(mutex);
     if (is_plain_(m)) return cc_lock_try_acquire(&m->lock) ? 0 : EBUSY;
-    start_();
     watch_thread_t *watch = watch_();
     int result = trylock_(mutex);
     if (watch && (result == 0 || result == EOWNERDEAD))

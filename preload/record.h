@@ -1,9 +1,9 @@
 /* record.h: what libconcede-pthread.so writes while it watches, and `concede try` reads after the end.
  *
- * One file of fixed-size chunks, mapped by the program that runs and kept by the tool, so that nothing is lost if the
- * program is killed. The first chunk is the header; each other one belongs to one process and holds entries, histograms
- * or the process's executable mappings. Whoever needs a chunk adds to `used` and fills in the kind last: a chunk of no
- * kind was never finished and is skipped. */
+ * One file of chunks, mapped by the program that runs and kept by the tool, so that nothing is lost if the program is
+ * killed. The first chunk is the header; each other one, or several in a piece, belongs to one process and holds
+ * entries, waits or the process's executable mappings. Whoever needs some adds to `used`, says how many, and fills in
+ * the kind last: what has no kind was never finished, or is no longer used, and is skipped. */
 #ifndef CONCEDE_PRELOAD_RECORD_H
 #define CONCEDE_PRELOAD_RECORD_H
 
@@ -14,43 +14,45 @@
 #define RECORD_VARIABLE "CONCEDE_PTHREAD_RECORD" /* the file to write to; unset: nothing is watched */
 #define KEEP_VARIABLE   "CONCEDE_PTHREAD_KEEP"   /* set: the C library's own locks stay */
 
-enum { RECORD_CHUNK = 1 << 16, RECORD_CHUNKS = 1 << 12 }; /* 256 MiB in all, of which only what is used exists */
-enum { RECORD_NONE, RECORD_HEADER, RECORD_ENTRIES, RECORD_TIMES, RECORD_MAPS };
-enum { RECORD_FREE, RECORD_MUTEX, RECORD_COND }; /* what an entry is about */
+enum { RECORD_CHUNK = 1 << 12, RECORD_CHUNKS = 1 << 17 }; /* 512 MiB in all, of which only what is used exists */
+enum { RECORD_NONE, RECORD_HEADER, RECORD_ENTRIES, RECORD_WAITS, RECORD_MAPS };
+enum { RECORD_MUTEX, RECORD_COND }; /* what an entry is about */
 
-/* One object and one place in the program that uses it, as one thread saw it. Times are in ticks. */
+/* One object and one place in the program that uses it, as one thread saw it: a slot of a hash table, free while its
+ * object is 0. All that a use without a wait touches is here, in half a cache line. */
 typedef struct record_entry {
     uint64_t object, caller;
-    uint64_t count;     /* mutex: acquisitions; condition variable: waits */
-    uint64_t contended; /* mutex: acquisitions that waited; condition variable: wake-ups in vain */
-    uint64_t waited, worst, held;
-    uint32_t times; /* where its histogram is, in 64 bytes from the start of the file; 0: it never waited */
-    uint32_t kind;
+    uint64_t held;       /* mutex: ticks */
+    uint32_t count;      /* mutex: acquisitions; condition variable: waits; less 2^32 times what `waits` says */
+    uint32_t kind : 2;   /* RECORD_MUTEX, RECORD_COND */
+    uint32_t waits : 30; /* where its record_waits_t is, in 32 bytes from the start of the file; 0: it never waited */
 } record_entry_t;
 
-/* How often a wait took so many ticks: four buckets for each doubling. */
+/* What an object was waited for, once it was. Times are in ticks. */
 enum { RECORD_BUCKETS = 160 };
-typedef struct record_times {
-    uint32_t count[RECORD_BUCKETS];
-} record_times_t;
+typedef struct record_waits {
+    uint64_t contended; /* mutex: acquisitions that waited; condition variable: wake-ups in vain */
+    uint64_t waited, worst;
+    uint64_t wraps;                 /* of the entry's count */
+    uint32_t times[RECORD_BUCKETS]; /* how often a wait took so many: four buckets for each doubling */
+} record_waits_t;
 
 typedef struct record_chunk {
     uint32_t kind, process;
-    union {
-        struct {
-            uint64_t magic;
-            uint32_t used;      /* chunks; atomic */
-            uint32_t has_ticks; /* whether a tick is one of the time stamp counter's; else a nanosecond */
-            uint32_t dropped;   /* entries for which there was no room; atomic */
-            uint32_t processes; /* that record here, forks not counted; atomic */
-        } header;
-        uint32_t filled; /* bytes of text, or how many entries or histograms are in use */
-    } is;
-    uint32_t unused[8];
-    char data[RECORD_CHUNK - 64];
+    uint32_t chunks; /* of which this is the first, 1 or more: one piece */
+    uint32_t filled; /* bytes of text, how many waits are in use, or how many entries there is room for */
+    struct {
+        uint64_t magic;
+        uint32_t used;      /* chunks; atomic */
+        uint32_t has_ticks; /* whether a tick is one of the time stamp counter's; else a nanosecond */
+        uint32_t dropped;   /* entries for which there was no room; atomic */
+        uint32_t processes; /* that record here, forks not counted; atomic */
+    } header;
+    uint32_t unused[6];
+    char data[RECORD_CHUNK - 64]; /* and the chunks that follow */
 } record_chunk_t;
 
-CC_STATIC_ASSERT_(sizeof(record_entry_t) == 64, "a cache line");
+CC_STATIC_ASSERT_(sizeof(record_entry_t) == 32 && sizeof(record_waits_t) % 32 == 0, "none lies across a cache line");
 CC_STATIC_ASSERT_(sizeof(record_chunk_t) == RECORD_CHUNK && offsetof(record_chunk_t, data) == 64, "whole cache lines");
 
 #if defined(CC_ARCH_X86_64)

@@ -13,35 +13,30 @@
 #include <unistd.h>
 
 enum { HELD = 16 }; /* locks of one thread whose time is taken; of further ones it is not */
-enum { ENTRIES = (RECORD_CHUNK - 64) / sizeof(record_entry_t), TIMES = (RECORD_CHUNK - 64) / sizeof(record_times_t) };
+enum { WAITS = (RECORD_CHUNK - 64) / sizeof(record_waits_t), MAPS = 16 }; /* waits in a chunk; chunks for the maps */
 
 typedef struct held {
     const void *mutex;
     record_entry_t *entry;
     uint64_t since;
     uint32_t depth;        /* acquisitions of a recursive one, less one */
-    uint32_t uncounted;    /* acquisitions that the entry does not have yet */
+    bool uncounted;        /* whether the entry does not have the acquisition yet */
     const void *woken_for; /* the condition variable that woke this thread since it has held the mutex */
 } held_t;
 
-/* An entry, and its object and caller mixed: two entries in one table that mix to the same would be counted as one,
- * but with 64 bits nobody will see that. The mix is here so that finding an entry does not wait for its memory. */
-typedef struct slot {
-    uint64_t mix;
-    record_entry_t *entry; /* NULL: nothing is here */
-} slot_t;
-
 struct watch_thread {
-    slot_t *slots; /* a hash table, at most three quarters full */
+    record_entry_t *entries; /* a hash table, at most three quarters full, in the chunks at `table` */
     uint32_t size, used;
-    record_chunk_t *entries, *times; /* where the next ones go */
+    record_chunk_t *table, *waits; /* NULL: none yet */
+    const void *last_caller;       /* of the last new entry */
     held_t held[HELD];
     uint32_t holds;
     watch_thread_t *next; /* among those that no thread uses */
 };
 
-static record_chunk_t *file; /* all chunks */
-static bool has_ticks;
+static record_chunk_t *file;   /* all chunks */
+static record_entry_t nothing; /* the table of a thread that has none yet: one free entry, which is not written to */
+bool watch_has_ticks;
 static uint32_t process;
 
 /* Guards what follows: seldom taken. */
@@ -56,15 +51,15 @@ static void *memory_(size_t bytes)
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* A chunk of this kind, or NULL: the file is full. */
-static record_chunk_t *chunk_(uint32_t kind)
+/* So many chunks in a piece, or NULL: the file is full. Their kind is still to be set. */
+static record_chunk_t *chunks_(uint32_t chunks)
 {
-    uint32_t *used = &file->is.header.used;
+    uint32_t *used = &file->header.used;
     if (cc_load_relaxed(used) >= RECORD_CHUNKS) return NULL; /* relaxed, both: read after the program's end */
-    uint32_t mine = cc_fetch_add_relaxed(used, 1);
-    if (mine >= RECORD_CHUNKS) return NULL;
+    uint32_t mine = cc_fetch_add_relaxed(used, chunks);
+    if (mine >= RECORD_CHUNKS || RECORD_CHUNKS - mine < chunks) return NULL;
+    file[mine].chunks = chunks;
     file[mine].process = process;
-    file[mine].kind = kind;
     return &file[mine];
 }
 
@@ -77,9 +72,9 @@ bool watch_start(const char *path)
     syscall(SYS_close, (int)opened);
     if (at == MAP_FAILED) return false;
     file = at;
-    if (file->is.header.magic != RECORD_MAGIC) return false;
-    has_ticks = file->is.header.has_ticks != 0;
-    cc_fetch_add_relaxed(&file->is.header.processes, 1); /* relaxed: a count */
+    if (file->header.magic != RECORD_MAGIC) return false;
+    watch_has_ticks = file->header.has_ticks != 0;
+    cc_fetch_add_relaxed(&file->header.processes, 1); /* relaxed: a count */
     process = (uint32_t)getpid();
     return true;
 }
@@ -93,11 +88,6 @@ void watch_forked(void)
     process = (uint32_t)getpid();
 }
 
-uint64_t watch_ticks(void)
-{
-    return record_ticks(has_ticks);
-}
-
 watch_thread_t *watch_enter(void)
 {
     cc_lock_acquire(&lock);
@@ -106,10 +96,8 @@ watch_thread_t *watch_enter(void)
     cc_lock_release(&lock);
     if (thread) return thread;
     thread = memory_(sizeof *thread);
-    if (!thread) return NULL;
-    thread->size = 512;
-    thread->slots = memory_(thread->size * sizeof *thread->slots);
-    return thread->slots ? thread : NULL;
+    if (thread) thread->entries = &nothing;
+    return thread;
 }
 
 void watch_leave(watch_thread_t *thread)
@@ -128,7 +116,8 @@ static void write_maps_(void)
     char text[4096];
     size_t filled = 0;
     long from = syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    record_chunk_t *chunk = from >= 0 ? chunk_(RECORD_MAPS) : NULL;
+    record_chunk_t *chunk = from >= 0 ? chunks_(MAPS) : NULL;
+    if (chunk) chunk->kind = RECORD_MAPS;
     mapped = 0;
     while (chunk) {
         long got = syscall(SYS_read, (int)from, text + filled, sizeof text - filled);
@@ -142,9 +131,9 @@ static void write_maps_(void)
             for (int i = 0; i < 2; i++, at++)
                 for (; *at != '-' && *at != ' '; at++)
                     range[i] = range[i] << 4 | (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
-            if (at[2] != 'x' || chunk->is.filled + length > sizeof chunk->data) continue;
-            memcpy(chunk->data + chunk->is.filled, line, length);
-            chunk->is.filled += (uint32_t)length;
+            if (at[2] != 'x' || chunk->filled + length > MAPS * sizeof *chunk - 64) continue;
+            memcpy(chunk->data + chunk->filled, line, length);
+            chunk->filled += (uint32_t)length;
             if (mapped < sizeof mapped_from / sizeof mapped_from[0])
                 mapped_from[mapped] = range[0], mapped_to[mapped++] = range[1];
         }
@@ -167,78 +156,91 @@ static void know_caller_(uint64_t caller)
     errno = saved;
 }
 
-static uint64_t mix_(uint64_t object, uint64_t caller)
+/* The slot of this object and caller, or the free one where it would go. */
+CC_INLINE_ record_entry_t *slot_(record_entry_t *entries, uint32_t size, uint64_t object, uint64_t caller)
 {
     uint64_t mix = (object ^ caller << 20) * UINT64_C(0x9e3779b97f4a7c15) ^ caller * UINT64_C(0xc2b2ae3d27d4eb4f);
-    return mix ^ mix >> 32;
+    uint32_t at = (uint32_t)((mix >> 32) * size >> 32);
+    while (entries[at].object && (entries[at].object != object || entries[at].caller != caller))
+        at = at + 1 < size ? at + 1 : 0;
+    return &entries[at];
 }
 
-/* The slot of this mix, or the empty one where it would go. */
-static slot_t *slot_(slot_t *slots, uint32_t size, uint64_t mix)
+/* Twice as large a table, or the first one. The one before stays where it is, because a thread that waits may be about
+ * to write to it. */
+static CC_COLD_ bool grow_(watch_thread_t *thread)
 {
-    uint32_t at = (uint32_t)mix & (size - 1);
-    while (slots[at].entry && slots[at].mix != mix) at = (at + 1) & (size - 1);
-    return &slots[at];
-}
-
-static bool grow_(watch_thread_t *thread)
-{
-    uint32_t size = thread->size * 2;
-    slot_t *slots = memory_(size * sizeof *slots);
-    if (!slots) return false;
-    for (uint32_t i = 0; i < thread->size; i++)
-        if (thread->slots[i].entry) *slot_(slots, size, thread->slots[i].mix) = thread->slots[i];
-    munmap(thread->slots, thread->size * sizeof *slots);
-    thread->slots = slots;
-    thread->size = size;
+    record_chunk_t *table = chunks_(thread->table ? thread->table->chunks * 2 : 1), *before = thread->table;
+    if (!table) return false;
+    record_entry_t *entries = (record_entry_t *)(void *)table->data;
+    table->filled = (uint32_t)((table->chunks * sizeof *table - 64) / sizeof *entries);
+    for (uint32_t i = 0; i < thread->size; i++) {
+        const record_entry_t *entry = &thread->entries[i];
+        if (entry->object) *slot_(entries, table->filled, entry->object, entry->caller) = *entry;
+    }
+    for (uint32_t i = 0; i < thread->holds; i++) {
+        const record_entry_t *entry = thread->held[i].entry;
+        thread->held[i].entry = slot_(entries, table->filled, entry->object, entry->caller);
+    }
+    cc_store_release(&table->kind, RECORD_ENTRIES); /* [preload.table] pairs with the end of the process */
+    if (before) before->kind = RECORD_NONE;
+    thread->table = table;
+    thread->entries = entries;
+    thread->size = table->filled;
     return true;
-}
-
-static record_entry_t *new_entry_(watch_thread_t *thread, uint64_t object, uint64_t caller, uint32_t kind)
-{
-    record_chunk_t *chunk = thread->entries;
-    if (!chunk || chunk->is.filled == ENTRIES) chunk = thread->entries = chunk_(RECORD_ENTRIES);
-    if (!chunk) return NULL;
-    record_entry_t *entry = (record_entry_t *)(void *)chunk->data + chunk->is.filled++;
-    entry->object = object;
-    entry->caller = caller;
-    entry->kind = kind;
-    know_caller_(caller);
-    return entry;
 }
 
 /* The entry of this object and caller; NULL: there is no more room. */
 static record_entry_t *entry_(watch_thread_t *thread, const void *object, const void *caller, uint32_t kind)
 {
-    uint64_t mix = mix_((uintptr_t)object, (uintptr_t)caller);
-    slot_t *slot = slot_(thread->slots, thread->size, mix);
-    if (CC_LIKELY_(slot->entry != NULL)) return slot->entry;
-    record_entry_t *entry = NULL;
-    if (thread->used < thread->size / 4 * 3 || grow_(thread))
-        entry = new_entry_(thread, (uintptr_t)object, (uintptr_t)caller, kind);
-    if (!entry) {
-        cc_fetch_add_relaxed(&file->is.header.dropped, 1); /* relaxed: a count */
-        return NULL;
+    record_entry_t *entry = slot_(thread->entries, thread->size, (uintptr_t)object, (uintptr_t)caller);
+    if (CC_LIKELY_(entry->object != 0)) return entry;
+    if (thread->used >= thread->size / 4 * 3) {
+        if (!grow_(thread)) {
+            cc_fetch_add_relaxed(&file->header.dropped, 1); /* relaxed: a count */
+            return NULL;
+        }
+        entry = slot_(thread->entries, thread->size, (uintptr_t)object, (uintptr_t)caller);
     }
-    slot_t fresh = { mix, entry };
-    *slot_(thread->slots, thread->size, mix) = fresh;
+    entry->object = (uintptr_t)object;
+    entry->caller = (uintptr_t)caller;
+    entry->kind = kind & 3;
     thread->used++;
+    if (thread->last_caller != caller) know_caller_((uintptr_t)caller);
+    thread->last_caller = caller;
     return entry;
 }
 
-static void add_time_(watch_thread_t *thread, record_entry_t *entry, uint64_t ticks)
+/* Where the waits of an entry are counted; NULL: there is no more room. */
+static record_waits_t *waits_(watch_thread_t *thread, record_entry_t *entry)
 {
-    entry->waited += ticks;
-    if (ticks > entry->worst) entry->worst = ticks;
-    if (entry->times == 0) {
-        record_chunk_t *chunk = thread->times;
-        if (!chunk || chunk->is.filled == TIMES) chunk = thread->times = chunk_(RECORD_TIMES);
-        if (!chunk) return;
-        char *at = chunk->data + chunk->is.filled++ * sizeof(record_times_t);
-        entry->times = (uint32_t)((size_t)(at - (char *)file) / 64);
+    if (entry->waits == 0) {
+        if (!thread->waits || thread->waits->filled == WAITS) {
+            thread->waits = chunks_(1);
+            if (!thread->waits) return NULL;
+            thread->waits->kind = RECORD_WAITS;
+        }
+        char *at = thread->waits->data + thread->waits->filled++ * sizeof(record_waits_t);
+        entry->waits = (uint32_t)((size_t)(at - (char *)file) / 32) & 0x3fffffff;
     }
-    record_times_t *times = (record_times_t *)(void *)((char *)file + (size_t)entry->times * 64);
-    times->count[record_bucket(ticks)]++;
+    return (record_waits_t *)(void *)((char *)file + (size_t)entry->waits * 32);
+}
+
+static void add_one_(watch_thread_t *thread, record_entry_t *entry)
+{
+    if (CC_LIKELY_(++entry->count != 0)) return;
+    record_waits_t *waits = waits_(thread, entry);
+    if (waits) waits->wraps++;
+}
+
+static void add_time_(watch_thread_t *thread, record_entry_t *entry, uint64_t ticks, bool contended)
+{
+    record_waits_t *waits = waits_(thread, entry);
+    if (!waits) return;
+    waits->contended += contended;
+    waits->waited += ticks;
+    if (ticks > waits->worst) waits->worst = ticks;
+    waits->times[record_bucket(ticks)]++;
 }
 
 static held_t *find_held_(watch_thread_t *thread, const void *mutex)
@@ -251,9 +253,8 @@ static held_t *find_held_(watch_thread_t *thread, const void *mutex)
 record_entry_t *watch_look_up(watch_thread_t *thread, const void *mutex, const void *caller)
 {
     CC_ARCH_PREFETCH_WRITE_(mutex);
-    record_entry_t *entry = slot_(thread->slots, thread->size, mix_((uintptr_t)mutex, (uintptr_t)caller))->entry;
-    if (entry) CC_ARCH_PREFETCH_WRITE_(entry);
-    return entry;
+    record_entry_t *entry = slot_(thread->entries, thread->size, (uintptr_t)mutex, (uintptr_t)caller);
+    return entry->object ? entry : NULL;
 }
 
 void watch_acquired(watch_thread_t *thread, record_entry_t *entry, const void *mutex, const void *caller,
@@ -262,35 +263,30 @@ void watch_acquired(watch_thread_t *thread, record_entry_t *entry, const void *m
     held_t *held = find_held_(thread, mutex);
     if (!entry) entry = entry_(thread, mutex, caller, RECORD_MUTEX);
     if (!entry) return;
-    if (contended) {
-        entry->contended++;
-        add_time_(thread, entry, waited);
-    }
+    if (contended) add_time_(thread, entry, waited, true);
     if (held) {
-        entry->count++;
+        add_one_(thread, entry);
         held->depth++;
     } else if (thread->holds < HELD) {
-        held_t fresh = { mutex, entry, now, 0, 1, NULL };
+        held_t fresh = { mutex, entry, now, 0, true, NULL };
         thread->held[thread->holds++] = fresh;
     } else {
-        entry->count++;
+        add_one_(thread, entry);
     }
 }
 
 void watch_gave_up(watch_thread_t *thread, const void *mutex, const void *caller, uint64_t waited)
 {
     record_entry_t *entry = entry_(thread, mutex, caller, RECORD_MUTEX);
-    if (!entry) return;
-    entry->contended++;
-    add_time_(thread, entry, waited);
+    if (entry) add_time_(thread, entry, waited, true);
 }
 
 /* Adds what a thread has held a mutex until now. */
-static void add_held_(held_t *held, uint64_t now)
+static void add_held_(watch_thread_t *thread, held_t *held, uint64_t now)
 {
-    held->entry->count += held->uncounted;
+    if (held->uncounted) add_one_(thread, held->entry);
     held->entry->held += now - held->since;
-    held->uncounted = 0;
+    held->uncounted = false;
 }
 
 void watch_released(watch_thread_t *thread, const void *mutex, uint64_t now)
@@ -301,8 +297,9 @@ void watch_released(watch_thread_t *thread, const void *mutex, uint64_t now)
         held->depth--;
         return;
     }
-    add_held_(held, now);
-    *held = thread->held[--thread->holds];
+    add_held_(thread, held, now);
+    held_t *last = &thread->held[--thread->holds];
+    if (held != last) *held = *last;
 }
 
 void watch_wait_begins(watch_thread_t *thread, const void *cond, const void *mutex, const void *caller, uint64_t now)
@@ -311,10 +308,11 @@ void watch_wait_begins(watch_thread_t *thread, const void *cond, const void *mut
     if (!held) return;
     if (held->woken_for == cond) {
         record_entry_t *entry = entry_(thread, cond, caller, RECORD_COND);
-        if (entry) entry->contended++;
+        record_waits_t *waits = entry ? waits_(thread, entry) : NULL;
+        if (waits) waits->contended++;
     }
     held->woken_for = NULL;
-    add_held_(held, now);
+    add_held_(thread, held, now);
 }
 
 void watch_wait_ended(watch_thread_t *thread, const void *cond, const void *mutex, const void *caller, bool woken,
@@ -324,8 +322,8 @@ void watch_wait_ended(watch_thread_t *thread, const void *cond, const void *mute
     record_entry_t *entry = entry_(thread, cond, caller, RECORD_COND);
     held_t *held = find_held_(thread, mutex);
     if (entry) {
-        entry->count++;
-        add_time_(thread, entry, now - began);
+        add_one_(thread, entry);
+        add_time_(thread, entry, now - began, false);
     }
     if (held) {
         held->since = now;

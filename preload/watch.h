@@ -16,7 +16,11 @@ void watch_forked(void);
 watch_thread_t *watch_enter(void);
 void watch_leave(watch_thread_t *thread);
 
-uint64_t watch_ticks(void);
+extern bool watch_has_ticks;
+CC_INLINE_ uint64_t watch_ticks(void)
+{
+    return record_ticks(watch_has_ticks);
+}
 
 /* Where a use of the mutex by this caller is counted; NULL: not known yet. Ask before the mutex is acquired: it comes
  * from memory at the same time as the mutex then, which is most of what counting costs. */

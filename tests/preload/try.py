@@ -144,6 +144,42 @@ def waits_are_told_by_function_and_line(way):
     need(mutex["line"] == "contended_%s.c:%d" % (way, line), mutex["line"])
 
 
+MANY = r"""
+#include <pthread.h>
+enum { COUNT = 5000, THREADS = 3 };
+static pthread_mutex_t outer[THREADS], many[COUNT];
+__attribute__((noinline)) static void lock_here(pthread_mutex_t *mutex)
+{
+    pthread_mutex_lock(mutex);
+    pthread_mutex_unlock(mutex);
+}
+static void *body(void *index)
+{
+    pthread_mutex_lock(&outer[(long)index]);
+    for (int i = 0; i < 2 * COUNT; i++) lock_here(&many[i % COUNT]);
+    pthread_mutex_unlock(&outer[(long)index]);
+    return NULL;
+}
+int main(void)
+{
+    pthread_t threads[THREADS];
+    for (long i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, body, (void *)i);
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    return 0;
+}
+"""
+
+
+@case(each=["concede", "profile"])
+def each_of_many_mutexes_is_counted(way):
+    # A thread's table grows several times while it holds the first mutex.
+    rows = found(*options(way), "--", compiled("many_" + way, MANY))["mutexes"]
+    counts = sorted(row["acquired"] for row in rows if row["function"] in ("body", "lock_here"))
+    need(counts == [1] * 3 + [6] * 5000, "%d rows, %d acquisitions" % (len(counts), sum(counts)))
+    inner = sum(row["held_ns"] for row in rows if row["acquired"] == 6)
+    need(inner < sum(row["held_ns"] for row in rows if row["acquired"] == 1), "the outer ones are held longer")
+
+
 @case
 def table_shows_what_was_waited_for_most_first():
     binary = compiled("contended_table", CONTENDED)

@@ -233,7 +233,10 @@ static const char *ending(int status)
 
 /* An object at a place in the program, over all threads; times in ticks. */
 typedef struct row {
-    record_entry_t sum;
+    struct {
+        uint64_t object, caller, count, contended, waited, worst, held;
+        uint32_t kind;
+    } sum;
     uint32_t process;
     uint64_t objects; /* how many, in a row of several */
     symbol_t *place;
@@ -257,17 +260,23 @@ static record_chunk_t *create_record(bool has_ticks, char *path, size_t size)
     record_chunk_t *record = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
     if (record == MAP_FAILED) tool_die("cannot map a file to record in: %s", strerror(errno));
     record->kind = RECORD_HEADER;
-    record->is.header.magic = RECORD_MAGIC;
-    record->is.header.used = 1;
-    record->is.header.has_ticks = has_ticks;
+    record->header.magic = RECORD_MAGIC;
+    record->header.used = 1;
+    record->header.has_ticks = has_ticks;
     snprintf(path, size, "/proc/%d/fd/%d", (int)getpid(), file); /* the program may close what it inherits */
     return record;
 }
 
 static uint32_t chunks_of(const record_chunk_t *record)
 {
-    uint32_t used = record->is.header.used;
+    uint32_t used = record->header.used;
     return used < RECORD_CHUNKS ? used : RECORD_CHUNKS;
+}
+
+/* How many there are in the piece that this one begins. */
+static uint32_t chunks_in(const record_chunk_t *chunk)
+{
+    return chunk->chunks > 0 ? chunk->chunks : 1;
 }
 
 static int by_object(const void *a, const void *b)
@@ -298,28 +307,41 @@ static void add_row(row_t *to, const row_t *from)
     for (int i = 0; i < RECORD_BUCKETS; i++) to->times[i] += from->times[i];
 }
 
+/* Whether there is anything to tell of this entry. */
+static bool read_row(const record_chunk_t *record, const record_chunk_t *chunk, const record_entry_t *from, row_t *row)
+{
+    memset(row, 0, sizeof *row);
+    row->sum.object = from->object;
+    row->sum.caller = from->caller;
+    row->sum.count = from->count;
+    row->sum.held = from->held;
+    row->sum.kind = from->kind;
+    row->process = chunk->process;
+    row->objects = 1;
+    if (!from->waits) return row->sum.count > 0;
+    const record_waits_t *waits = (const record_waits_t *)(const void *)((const char *)record + from->waits * 32UL);
+    row->sum.count += waits->wraps << 32;
+    row->sum.contended = waits->contended;
+    row->sum.waited = waits->waited;
+    row->sum.worst = waits->worst;
+    row->times = tool_need(calloc(RECORD_BUCKETS, sizeof *row->times));
+    for (int b = 0; b < RECORD_BUCKETS; b++) row->times[b] = waits->times[b];
+    return row->sum.count + row->sum.contended > 0;
+}
+
 /* All entries, and those of several threads as one. */
 static void read_rows(const record_chunk_t *record, found_t *found)
 {
     uint32_t chunks = chunks_of(record);
-    size_t entries = 0, kept = 0;
-    for (uint32_t c = 1; c < chunks; c++)
-        if (record[c].kind == RECORD_ENTRIES) entries += record[c].is.filled;
-    row_t *rows = tool_need(calloc(entries + 1, sizeof *rows));
-    for (uint32_t c = 1; c < chunks; c++) {
+    size_t room = 0, kept = 0;
+    row_t *rows = NULL;
+    for (uint32_t c = 1; c < chunks; c += chunks_in(&record[c])) {
         const record_entry_t *from = (const record_entry_t *)(const void *)record[c].data;
         if (record[c].kind != RECORD_ENTRIES) continue;
-        for (uint32_t i = 0; i < record[c].is.filled && found->count < entries; i++) {
-            row_t *row = &rows[found->count];
-            row->sum = from[i];
-            row->process = record[c].process;
-            row->objects = 1;
-            if (from[i].kind == RECORD_FREE || from[i].count + from[i].contended == 0) continue;
-            found->count++;
-            if (!from[i].times) continue;
-            const uint32_t *times = (const uint32_t *)(const void *)((const char *)record + (size_t)from[i].times * 64);
-            row->times = tool_need(calloc(RECORD_BUCKETS, sizeof *row->times));
-            for (int b = 0; b < RECORD_BUCKETS; b++) row->times[b] = times[b];
+        for (uint32_t i = 0; i < record[c].filled; i++) {
+            if (!from[i].object) continue;
+            if (found->count == room) rows = tool_need(realloc(rows, (room = room * 2 + 64) * sizeof *rows));
+            if (read_row(record, &record[c], &from[i], &rows[found->count])) found->count++;
         }
     }
     qsort(rows, found->count, sizeof *rows, by_object);
@@ -348,9 +370,9 @@ typedef struct mappings {
 static mappings_t read_mappings(const record_chunk_t *record)
 {
     mappings_t maps = { NULL, 0 };
-    for (uint32_t c = 1; c < chunks_of(record); c++) {
+    for (uint32_t c = 1; c < chunks_of(record); c += chunks_in(&record[c])) {
         if (record[c].kind != RECORD_MAPS) continue;
-        const char *line = record[c].data, *end = line + record[c].is.filled, *next;
+        const char *line = record[c].data, *end = line + record[c].filled, *next;
         for (; line < end && (next = memchr(line, '\n', (size_t)(end - line))) != NULL; line = next + 1) {
             mapping_t map = { record[c].process, 0, 0, 0, NULL };
             char path[4096] = "";
@@ -531,14 +553,14 @@ static void print_found(const found_t *found, const record_chunk_t *record, cons
 {
     const char *locks = plan->keeps ? "the C library's locks" : "concede's locks";
     fprintf(stderr, "\nconcede try: %s on %s\n", plan->arguments[0], locks);
-    if (record->is.header.processes == 0)
+    if (record->header.processes == 0)
         fprintf(stderr, "libconcede-pthread.so did not get into it, so nothing is known of its locks.\n");
     else if (found->count == 0)
         fprintf(stderr, "It used no mutex and no condition variable.\n");
     print_rows(found, RECORD_MUTEX);
     print_rows(found, RECORD_COND);
-    if (record->is.header.dropped)
-        fprintf(stderr, "There were too many locks to watch: %u uses are missing.\n", record->is.header.dropped);
+    if (record->header.dropped)
+        fprintf(stderr, "There were too many locks to watch: %u uses are missing.\n", record->header.dropped);
 }
 
 static void write_rows(json_writer_t *w, const found_t *found, uint32_t kind)
@@ -621,7 +643,7 @@ static int watch(plan_t *plan, tool_output_t *output)
         json_writer_t w = { .out = tool_output_begin(output) };
         begin_json(&w, plan, plan->keeps);
         write_run(&w, "run", &run);
-        json_integer(&w, "dropped", record->is.header.dropped);
+        json_integer(&w, "dropped", record->header.dropped);
         write_rows(&w, &found, RECORD_MUTEX);
         write_rows(&w, &found, RECORD_COND);
         json_close(&w);

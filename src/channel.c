@@ -272,6 +272,7 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
     await.snooze_iters = channel->snooze_iters;
     await.in_channel = true;
     await.relayed = !cc_channel_is_spsc_(channel);
+    await.probe_began = CC_PROBE_BEGAN_(channel__wait__end);
     CC_PROBE_(channel__wait__begin, channel, direction);
     for (;;) {
         if (gathers && cc_channel_has_(channel, direction, 1)) {
@@ -295,8 +296,8 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
     cc_event_await_end_(&await);
     if (await.announced) cc_channel_relay_rest_(channel, direction);
     if (result == EAGAIN) result = ETIMEDOUT;
-    CC_PROBE_(channel__wait__end, channel, CC_COUNT_ENDING_(await.slept, await.yielded), await.slept_ns, result,
-              direction);
+    CC_PROBE_(channel__wait__end, channel, CC_COUNT_ENDING_(await.slept, await.yielded),
+              CC_PROBE_NS_(await.probe_began), result, direction);
     return result;
 }
 

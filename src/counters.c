@@ -1,7 +1,13 @@
 /* counters.c: what this process has waited. */
 #include "counters.h"
+#include "probe.h"
 
 #include <concede/atomic.h>
+
+#if defined(CC_USDT) /* where tracers count themselves: probe.h */
+#define DEFINE_TRACED_(name) volatile unsigned short CC_PROBE_TRACED_(name) __attribute__((section(".probes")));
+CC_PROBES_(DEFINE_TRACED_)
+#endif
 
 /* 64 bits in two halves, because not every 32-bit machine adds to 64 at once. Whoever makes the lower half wrap adds
  * one to the upper half; in between, for some nanoseconds in every 2^32 steps, a reader finds 2^32 too few. */

@@ -162,9 +162,10 @@ bool cc_event_wait_slow_(cc_event_t *event, uint32_t key, uint64_t deadline)
 {
     cc_event_await_t await = cc_event_await_begin_(event, deadline);
     await.key = key;
+    await.probe_began = CC_PROBE_BEGAN_(event__wait__end);
     CC_PROBE_(event__wait__begin, event, false);
     bool in_time = sleep_once_(&await);
-    CC_PROBE_(event__wait__end, event, CC_COUNT_ENDING_(await.slept, false), await.slept_ns, false);
+    CC_PROBE_(event__wait__end, event, CC_COUNT_ENDING_(await.slept, false), CC_PROBE_NS_(await.probe_began), false);
     if (await.slept) count_await_(&await);
     return in_time;
 }
@@ -419,6 +420,7 @@ bool cc_event_await_slow_(cc_event_await_t *await)
             now = cc_os_now_();
             if (now >= await->deadline) return false;
         }
+        if (!await->in_channel) await->probe_began = CC_PROBE_BEGAN_(event__wait__end); /* else channel.c has */
         CC_PROBE_(event__wait__begin, event, await->in_channel);
         await->phase = SNOOZING;
         await->teaches = await->snooze_iters == 0;
@@ -532,7 +534,7 @@ void cc_event_await_end_slow_(cc_event_await_t *await)
     case EXPIRED: teach_(await, CC_SLEPT_LONG_); break;
     default: break;
     }
-    CC_PROBE_(event__wait__end, event, CC_COUNT_ENDING_(await->slept, await->yielded), await->slept_ns,
+    CC_PROBE_(event__wait__end, event, CC_COUNT_ENDING_(await->slept, await->yielded), CC_PROBE_NS_(await->probe_began),
               await->in_channel);
     count_await_(await);
 }

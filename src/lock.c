@@ -142,6 +142,7 @@ typedef struct waiter {
     uint64_t spin_ns;        /* how long it may spin at a time */
     uint64_t first_slept_at; /* 0: not yet */
     uint64_t slept_ns;       /* in all */
+    uint64_t began;          /* if somebody traces its end; else 0 */
     bool never_calls;        /* the system: neither to sleep nor to yield nor to measure */
     bool has_yielded;
     bool has_slept;   /* so a wake-up may have been meant for it, and it must not get lost */
@@ -394,10 +395,11 @@ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
     uint64_t now = deadline == CC_FOREVER ? 0 : cc_os_now_();
     if (now >= deadline) return cc_lock_try_acquire_slow_(lock);
     waiter_t w = { .lock = lock, .deadline = deadline, .spin_ns = spin_ns_(deadline - now) };
+    w.began = CC_PROBE_BEGAN_(lock__wait__end);
     CC_PROBE_(lock__wait__begin, lock);
     bool taken = spin_(&w) || sleep_for_it_(&w);
     unsigned ending = CC_COUNT_ENDING_(w.has_slept, w.has_yielded);
-    CC_PROBE_(lock__wait__end, lock, ending, w.slept_ns, taken);
+    CC_PROBE_(lock__wait__end, lock, ending, CC_PROBE_NS_(w.began), taken);
     cc_count_wait_(CC_COUNT_LOCK_, ending, w.slept_ns);
     return taken;
 }
@@ -406,9 +408,10 @@ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
 void cc_lock_acquire_spin_slow_(cc_lock_t *lock)
 {
     waiter_t w = { .lock = lock, .deadline = CC_FOREVER, .spin_ns = CC_LOCK_OWED_NS, .never_calls = true };
+    w.began = CC_PROBE_BEGAN_(lock__wait__end);
     CC_PROBE_(lock__wait__begin, lock);
     while (!spin_(&w)) w.may_inherit = true;
-    CC_PROBE_(lock__wait__end, lock, CC_COUNT_SPUN_, w.slept_ns, true);
+    CC_PROBE_(lock__wait__end, lock, CC_COUNT_SPUN_, CC_PROBE_NS_(w.began), true);
     cc_count_wait_(CC_COUNT_LOCK_, CC_COUNT_SPUN_, 0);
 }
 

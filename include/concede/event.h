@@ -189,6 +189,7 @@ typedef struct cc_event_await {
     uint32_t key;            /* of its listen */
     uint64_t round_began;    /* when its last round of pauses began; 0: not known */
     uint64_t slept_ns;       /* in all its sleeps */
+    uint64_t probe_began;    /* when it began, if somebody traces its end; else 0 */
     const struct cc_event_elsewhere *elsewhere; /* where it sleeps, if not on its event; see src/event.h */
 } cc_event_await_t;
 

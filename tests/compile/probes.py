@@ -163,6 +163,44 @@ def debugger_stops_at_each_and_reads_its_values():
         need(first != 0 and count == in_manual()[name], "%s: %d, %d values" % (name, first, count))
 
 
+# A breakpoint at a probe's address stops there as well, but nobody traces the probe then.
+TIMES = """
+import gdb, re
+class At(gdb.Breakpoint):
+    def stop(self):
+        gdb.write("ns %d\\n" % int(gdb.parse_and_eval("$_probe_arg2")))
+        return False
+gdb.execute("break main")
+gdb.execute("run")
+for name in "lock", "event", "channel":
+    name += "__wait__end"
+    if traced:
+        At("-probe-stap concede:" + name)
+    else:
+        found = gdb.execute("info probes stap concede ^%s$" % name, to_string=True)
+        for at in re.findall(name + r"\\s+(0x[0-9a-f]+)", found): At("*" + at)
+gdb.execute("continue")
+"""
+
+
+@case(each=["traced", "not traced"])
+def wait_is_timed_while_its_end_is_traced(way):
+    probes()
+    gdb = tool("gdb")
+    with tempfile.TemporaryDirectory() as folder:
+        script = pathlib.Path(folder, "script.py")
+        script.write_text("traced = %r\n%s" % (way == "traced", TIMES))
+        out = run(gdb, "-nx", "-batch", "-x", script, program(folder))
+    if "Couldn't get registers" in out or "Could not trace" in out:
+        skip("gdb may not trace here")
+    times = [int(ns) for ns in re.findall(r"^ns (\d+)$", out, flags=re.M)]
+    need(len(times) >= 8, out)  # five of the lock, the event's, the channel's with its event's; and some short ones
+    if way == "traced":
+        need(all(times) and len([ns for ns in times if ns >= 10000000]) >= 8, times)
+    else:
+        need(not any(times), times)
+
+
 @case
 def tracer_records_waits_that_tune_reads():
     bpftrace = tool("bpftrace")

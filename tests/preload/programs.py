@@ -25,6 +25,7 @@ STANDARD = os.environ.get("STANDARD_PROGRAM")
 ROUNDS = int(os.environ.get("PROGRAM_ROUNDS", "1"))
 PAIRS = int(os.environ.get("PROGRAM_COMPARE", "0"))
 WAYS = {"concede": [], "profile": ["--profile"]}
+LIMIT = 600  # seconds until a program is taken to hang: far more than one needs on a busy machine
 FOLDER = pathlib.Path(tempfile.mkdtemp())
 
 
@@ -93,7 +94,7 @@ COMMANDS = {
 def plain(command):
     return subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE,
-                          timeout=120)
+                          timeout=LIMIT)
 
 
 def here(name):
@@ -172,7 +173,7 @@ def watching_costs_little(name):
 
 def memcached_client(address):
     """Sets, and gets what it set."""
-    with socket.create_connection(address, timeout=30) as s, s.makefile("rwb") as f:
+    with socket.create_connection(address, timeout=LIMIT) as s, s.makefile("rwb") as f:
         for i in range(2000):
             value = b"%d" % (i * 7919)
             f.write(b"set key%d 0 0 %d\r\n%s\r\nget key%d\r\n" % (i % 100, len(value), value, i % 100))
@@ -207,7 +208,7 @@ def memcached_serves(way):
                 need(plain(slap).returncode == 0, "memcslap failed")
         finally:
             server.send_signal(signal.SIGTERM)
-            errors = server.communicate(timeout=60)[1].decode()
+            errors = server.communicate(timeout=LIMIT)[1].decode()
         need(server.returncode == 0, "exit code %d\n%s" % (server.returncode, errors))
 
 
@@ -232,7 +233,7 @@ def mariadb_serves(way):
                                "--socket=%s" % place, "--skip-networking", *user],
                               stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
-        deadline = time.time() + 60
+        deadline = time.time() + LIMIT
         while not place.exists() and server.poll() is None and time.time() < deadline:
             time.sleep(0.1)
         need(place.exists(), "it does not start")
@@ -246,7 +247,7 @@ def mariadb_serves(way):
             need(done.returncode == 0, done.stdout.decode() + done.stderr.decode())
     finally:
         server.send_signal(signal.SIGTERM)
-        errors = server.communicate(timeout=60)[1].decode()
+        errors = server.communicate(timeout=LIMIT)[1].decode()
     need(server.returncode == 0, "exit code %d\n%s" % (server.returncode, errors[-3000:]))
 
 

@@ -1023,6 +1023,12 @@ uint32_t cc_os_cpus_(void)
     return cpu_count;
 }
 
+/* Not the one of the program that simulates. */
+uint32_t cc_os_quota_(void)
+{
+    return UINT32_MAX;
+}
+
 const char *cc_os_sequence_area_(uintptr_t *area)
 {
     (void)area;

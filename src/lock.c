@@ -69,7 +69,9 @@ enum {
 /* Times, because pauses differ by ten between CPUs. Chosen with `concede simulate lock` on all its machines and with
  * `concede bench lock` on 2 CPUs of AMD Zen 4 under KVM:
  *   SPIN         all spinning of one wait, before it sleeps: what a wake-up costs both sides
- *   NEAREST      no line gets from one core to another faster (sim/machines: 18 ns at the least)
+ *   NEAREST      no line gets from one core to another faster (sim/machines: 18 ns at the least). A thread that has
+ *                the lock for itself loses it after twice as much: on `xeon-4x64` with 256 CPUs it takes up to 16 ns
+ *                for a section, and would pass for one of many half of the time
  *   LOOK         what a look is taken to last. Without it two threads that take turns on one die pass for one that has
  *                the lock for itself: lock.map with 8 CPUs loses an eighth, and 2 CPUs with 100 ns outside a third
  *   SHORT        what a waiter takes for a short section, in time that it pauses. Half of it and twice as much change
@@ -78,8 +80,9 @@ enum {
  *   YIELD_AFTER  a section that lasts longer may be one whose holder has lost its CPU, perhaps to us
  *   SHARE_AFTER  the end of a longer section is worth knowing, although saying so takes the line from the holder
  *   OWED_NS      from the first sleep until the waiter is owed the lock
- * The factors in spin_() are the least with which lock.tight keeps four fifths of its rate from 8 to 256 CPUs (1024 and
- * 2048 times), and the ones between which lock.map is best with 8 CPUs (32) and with 64 (2048). */
+ * The factors in spin_(): from 1024 to 4096, lock.tight keeps four fifths of its rate from 8 to 256 CPUs; with at most
+ * 2048 it does not, and with 8192 Jain's index falls under 0.9. From 16 to 2048, lock.map is best with 8 to 64 CPUs
+ * (16) and with 256 (2048). */
 #if !defined(CC_LOCK_SPIN_NS)
 #define CC_LOCK_SPIN_NS 20000
 #endif
@@ -224,13 +227,16 @@ static uint64_t yield_(waiter_t *w)
  *
  *   The section goes on. Nobody touches the line, so looking costs nothing, and we look after every pause.
  *   It ended and another began: that was a lost race. If sections are long it was only bad luck, and we look on. After
- *   the second short one in a row we stay away for a random interval.
+ *   a short one we stay away for a random interval.
  *   Releases follow each other faster than a line gets from one core to another: one thread has the lock for itself,
  *   and each look takes the line away from it. We stay away for much longer.
  *
  * How long is so many times as long as the look itself took, because that tells both how far away the line is and how
  * many others want it; twice as many times with each lost race. So the looks of all waiters together take up a part of
- * the line's time that does not grow with their number.
+ * the line's time that does not grow with their number. Who comes back asks for the line to write, so that a swap can
+ * follow the look at once: else half of those who find the lock free are too late. But where sections follow each other
+ * faster than a look although several threads have them, each change of hands costs more than it brings; and so it does
+ * where one has the lock for itself and releases it by stores (lock.tight with 8 threads on 2 CPUs loses 8 %).
  *
  * From the second lost race on, and in a section that lasts long, it may be that the holder waits for a CPU, perhaps
  * for this one: a yield lets it run. But that may last for milliseconds, so not with a deadline. */
@@ -247,6 +253,7 @@ static bool spin_(waiter_t *w)
     uint32_t since_yield = 0;  /* pauses */
     uint32_t lost = 0;         /* races in short sections, one after the other */
     bool is_local = false;     /* one thread has the lock for itself */
+    bool is_quick = false;     /* sections follow each other faster than a look */
     uint64_t away_ns = 0;      /* before the last look */
     uint64_t looked_at = 0;    /* 0: the last look was not timed */
     uint64_t look_ns = NEAREST_NS;
@@ -269,14 +276,17 @@ static bool spin_(waiter_t *w)
         }
         if (releases) {
             uint64_t waited_ns = away_ns + (uint64_t)same_section * SHORT_NS / short_section + LOOK_NS;
-            if (!forgotten) is_local = releases * NEAREST_NS > waited_ns;
+            if (!forgotten) is_local = releases * (is_local ? 2 * NEAREST_NS : NEAREST_NS) > waited_ns;
+            is_quick = releases * look_ns > waited_ns;
             bool is_short = releases * short_section > same_section; /* after staying away it is, for all we know */
             lost = is_local || forgotten || is_short ? lost + 1 : 0;
             same_section = 0;
         }
         spun++;
-        if (releases && (is_local || lost > 1)) {
-            uint64_t factor = is_local ? UINT64_C(512) << (lost < 2 ? lost : 2) : UINT64_C(8) << (lost < 8 ? lost : 8);
+        if (releases && lost > 0) {
+            uint32_t most = w->never_calls ? 12 : 8; /* who may not time a look doubles for longer */
+            if (is_local) most = w->never_calls ? 6 : 3;
+            uint64_t factor = (is_local ? UINT64_C(512) : UINT64_C(8)) << (lost < most ? lost : most);
             uint64_t range = factor * look_ns < AWAY_MAX_NS ? factor * look_ns : AWAY_MAX_NS;
             away_ns = cc_backoff_random_up_to_(&rng, (uint32_t)range);
             if (is_local) away_ns = (away_ns + range) / 2; /* the rarer, the more evenly, so that all have their turn */
@@ -285,8 +295,11 @@ static bool spin_(waiter_t *w)
             if (w->never_calls) {
                 cc_backoff_pause_(pauses_in_(w, away_ns));
             } else {
+                uint64_t left_at = cc_os_now_();
                 cc_backoff_stay_away_(away_ns, w->deadline);
                 looked_at = cc_os_now_();
+                away_ns = looked_at - left_at;
+                if (is_local ? area_() <= CC_LOCK_NO_AREA_ : !is_quick) CC_ARCH_PREFETCH_WRITE_(&w->lock->word);
             }
             continue;
         }

@@ -805,6 +805,26 @@ static int shared_wait_(pthread_cond_t *cond, pthread_mutex_t *mutex, limit_t li
     return result;
 }
 
+static int wait_unwatched_(pthread_cond_t *cond, pthread_mutex_t *mutex, limit_t limit, bool own_clock)
+{
+    if (!keeping && !is_shared_(cond)) return wait_(cond_(cond), mutex, limit);
+    if (is_libc_mutex_(mutex)) return libc_wait_(cond, mutex, limit, own_clock);
+    return shared_wait_(cond, mutex, limit, own_clock);
+}
+
+/* A wait that is watched. */
+typedef struct watched {
+    watch_thread_t *watch;
+    const void *cond, *mutex, *caller;
+    uint64_t began;
+} watched_t;
+
+static void watched_cancelled_(void *argument)
+{
+    const watched_t *w = argument;
+    watch_wait_ended(w->watch, w->cond, w->mutex, w->caller, false, w->began);
+}
+
 /* own_clock: the condition variable knows by which one. */
 static int wait_any_(pthread_cond_t *cond, pthread_mutex_t *mutex, limit_t limit, bool own_clock, const void *caller)
 {
@@ -814,16 +834,14 @@ static int wait_any_(pthread_cond_t *cond, pthread_mutex_t *mutex, limit_t limit
     if (ours) settle_cond_(cond_(cond));
     if (ours && own_clock) limit.clock = (clockid_t)cond_(cond)->clock;
     if (limit.at && !is_valid_(limit)) return EINVAL;
-    watch_thread_t *watch = watch_();
-    uint64_t began = watch ? watch_ticks() : 0;
-    if (watch) watch_wait_begins(watch, cond, mutex, caller, began);
-    if (ours)
-        result = wait_(cond_(cond), mutex, limit);
-    else if (is_libc_mutex_(mutex))
-        result = libc_wait_(cond, mutex, limit, own_clock);
-    else
-        result = shared_wait_(cond, mutex, limit, own_clock);
-    if (watch) watch_wait_ended(watch, cond, mutex, caller, result == 0, began);
+    watched_t w = { watch_(), cond, mutex, caller, 0 };
+    if (!w.watch) return wait_unwatched_(cond, mutex, limit, own_clock);
+    w.began = watch_ticks();
+    watch_wait_begins(w.watch, cond, mutex, caller, w.began);
+    pthread_cleanup_push(watched_cancelled_, &w);
+    result = wait_unwatched_(cond, mutex, limit, own_clock);
+    pthread_cleanup_pop(0);
+    watch_wait_ended(w.watch, cond, mutex, caller, result == 0, w.began);
     return result;
 }
 

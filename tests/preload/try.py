@@ -180,6 +180,41 @@ def each_of_many_mutexes_is_counted(way):
     need(inner < sum(row["held_ns"] for row in rows if row["acquired"] == 1), "the outer ones are held longer")
 
 
+CANCELLED = r"""
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static void unlock(void *unused) { (void)unused; pthread_mutex_unlock(&mutex); }
+static void *body(void *unused)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_cleanup_push(unlock, NULL);
+    for (;;) pthread_cond_wait(&cond, &mutex);
+    pthread_cleanup_pop(1);
+    return unused;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, body, NULL);
+    usleep(500000);
+    pthread_cancel(thread);
+    pthread_join(thread, NULL);
+    return 0;
+}
+"""
+
+
+@case(each=["concede", "profile"])
+def wait_that_was_cancelled_is_a_wait_and_does_not_hold_the_mutex(way):
+    data = found(*options(way), "--", compiled("cancelled_" + way, CANCELLED))
+    mutex, = [row for row in data["mutexes"] if row["function"] == "body"]
+    cond, = [row for row in data["conditions"] if row["function"] == "body"] or [None]
+    need(cond and cond["waits"] == 1 and cond["waited_ns"] > 100e6, cond)
+    need(mutex["held_ns"] < cond["waited_ns"] / 2, mutex)
+
+
 @case
 def table_shows_what_was_waited_for_most_first():
     binary = compiled("contended_table", CONTENDED)

@@ -166,11 +166,11 @@ CC_INLINE_ record_entry_t *slot_(record_entry_t *entries, uint32_t size, uint64_
     return &entries[at];
 }
 
-/* Twice as large a table, or the first one. The one before stays where it is, because a thread that waits may be about
+/* A table four times as large, or the first one. The one before stays where it is, because a thread that waits may be about
  * to write to it. */
 static CC_COLD_ bool grow_(watch_thread_t *thread)
 {
-    record_chunk_t *table = chunks_(thread->table ? thread->table->chunks * 2 : 1), *before = thread->table;
+    record_chunk_t *table = chunks_(thread->table ? thread->table->chunks * 4 : 1), *before = thread->table;
     if (!table) return false;
     record_entry_t *entries = (record_entry_t *)(void *)table->data;
     table->filled = (uint32_t)((table->chunks * sizeof *table - 64) / sizeof *entries);

@@ -251,12 +251,16 @@ typedef struct found {
     double tick_ns;
 } found_t;
 
+/* Bytes that get their memory before the program starts: enough for 20 threads with 4,000 locks each. It takes 2 ms
+ * (0.85 us a page, Linux 6.18 as a guest), which would be the program's. */
+enum { READY = 8 << 20 };
 static record_chunk_t *create_record(bool has_ticks, char *path, size_t size)
 {
     int file = memfd_create("concede-try", MFD_CLOEXEC);
     size_t bytes = (size_t)RECORD_CHUNK * RECORD_CHUNKS;
     if (file < 0 || ftruncate(file, (off_t)bytes) != 0)
         tool_die("cannot make a file to record in: %s", strerror(errno));
+    (void)!fallocate(file, 0, 0, READY); /* where that fails the program makes them, at its first use of each */
     record_chunk_t *record = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
     if (record == MAP_FAILED) tool_die("cannot map a file to record in: %s", strerror(errno));
     record->kind = RECORD_HEADER;

@@ -279,13 +279,14 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
             gather_(channel, direction);
             gathers = false;
         }
-        /* While this thread spins it only looks, which disturbs the other side least. */
         bool spins = await.pauses > 0;
-        if (spins && !cc_channel_has_(channel, direction, 1) && cc_load_relaxed(&channel->closed) == CC_CHANNEL_OPEN_)
-            result = EAGAIN;
-        else
-            result = shared ? cc_shared_report_(channel, await.slept && !cc_event_await_listens_(&await)) : 0;
-        if (result == 0) {
+        if (shared && !spins) {
+            result = cc_shared_report_(channel, await.slept && !cc_event_await_listens_(&await));
+            if (result != 0) break;
+        }
+        /* While this thread spins it only looks, which disturbs the other side least. */
+        result = EAGAIN;
+        if (!spins || cc_channel_has_(channel, direction, 1) || cc_load_relaxed(&channel->closed) != CC_CHANNEL_OPEN_) {
             if (await.relayed) await.overtaken = overtaken_(channel, direction, &position);
             result = direction == CC_SENDING_ ? try_send_(channel, messages, n, done)
                                               : try_recv_(channel, messages, n, done);

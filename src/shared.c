@@ -62,10 +62,10 @@ static int report_(cc_shared_t *shared)
 {
     for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
         uint32_t deaths = cc_load_acquire(&shared->segment->participants[i]) >> 1; /* [shared.buried] with the store */
-        uint32_t reported = cc_load_relaxed(&shared->reported[i]);                 /* relaxed, both: only a count */
+        uint32_t reported = cc_load_relaxed(&CC_SHARED_REPORTED_(shared)[i]);      /* relaxed, both: only a count */
         /* Another thread may have read a newer number than this one, and reported it. They have 31 bits. */
         bool is_news = (int32_t)((deaths - reported) << 1) > 0;
-        if (is_news && cc_cas_relaxed(&shared->reported[i], &reported, reported + 1)) return EOWNERDEAD;
+        if (is_news && cc_cas_relaxed(&CC_SHARED_REPORTED_(shared)[i], &reported, reported + 1)) return EOWNERDEAD;
     }
     return 0;
 }
@@ -353,6 +353,48 @@ cc_channel_t *cc_shared_channel(cc_shared_t *shared)
     return (cc_channel_t *)(void *)(shared + 1);
 }
 
+/* ---- Coming and going ------------------------------------------------------------------------------------------- */
+
+/* Takes a number that no living process has. If the one who had it is dead and was not buried yet, this process buries
+ * it: it holds the lock. The number, or 0. */
+static uint32_t take_number_(cc_shared_t *shared)
+{
+    for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
+        uint32_t *participant = &shared->segment->participants[i];
+        if (!cc_os_segment_lock_(shared->own, i)) continue;
+        uint32_t word = cc_load_relaxed(participant); /* relaxed: only who has the lock moves it, and the lock orders */
+        if (word & 1) bury_locked_(shared, i, word++);
+        cc_store_release(participant, word + 1); /* [shared.buried] pairs with the loads of a participant's word */
+        return i;
+    }
+    return 0;
+}
+
+/* 0 or EBUSY. */
+static int join_(cc_shared_t *shared)
+{
+    uint32_t number = take_number_(shared);
+    if (number == 0) return EBUSY;
+    CC_SHARED_SELF_(shared) = number;
+    cc_shared_look_for_deaths_(shared, (uint32_t)(cc_os_now_() / NS_PER_MS));
+    /* The sender before this process may be dead while another one is just burying it, which has its lock. This process
+     * may send from now on, and finds out first how far that one got. */
+    if (shared->kind == CC_CHANNEL_SPSC) cc_shared_spsc_bury_(cc_shared_channel(shared));
+    for (uint32_t k = 1; k < CC_PARTICIPANTS_; k++) {
+        /* [shared.buried] as above: deaths before it came are no business of this process */
+        CC_SHARED_REPORTED_(shared)[k] = cc_load_acquire(&shared->segment->participants[k]) >> 1;
+    }
+    return 0;
+}
+
+/* The locks are given up after it. */
+static void leave_(cc_shared_t *shared)
+{
+    uint32_t *participant = &shared->segment->participants[CC_SHARED_SELF_(shared)];
+    /* relaxed load: this process alone moves it; [shared.buried] the store pairs with the loads of this word */
+    cc_store_release(participant, cc_load_relaxed(participant) & ~UINT32_C(1));
+}
+
 /* ---- Segments --------------------------------------------------------------------------------------------------- */
 
 #if !defined(CC_MODEL)
@@ -446,30 +488,6 @@ static void set_private_(cc_shared_t *shared, const cc_channel_options_t *option
     }
     channel->snooze_iters = options->snooze_iters;
     channel->allocated_before = CC_CHANNEL_SHARED_;
-}
-
-/* Takes a number that no living process has. If the one who had it is dead and was not buried yet, this process buries
- * it: it holds the lock. 0 or EBUSY. */
-static int join_(cc_shared_t *shared)
-{
-    for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
-        uint32_t *participant = &shared->segment->participants[i];
-        if (!cc_os_segment_lock_(shared->own, i)) continue;
-        uint32_t word = cc_load_relaxed(participant); /* relaxed: only who has the lock moves it, and the lock orders */
-        if (word & 1) bury_locked_(shared, i, word++);
-        cc_store_release(participant, word + 1); /* [shared.buried] pairs with the loads of a participant's word */
-        shared->self = i;
-        cc_shared_look_for_deaths_(shared, (uint32_t)(cc_os_now_() / NS_PER_MS));
-        /* The sender before this process may be dead while another one is just burying it, which has its lock. This
-         * process may send from now on, and finds out first how far that one got. */
-        if (shared->kind == CC_CHANNEL_SPSC) cc_shared_spsc_bury_(cc_shared_channel(shared));
-        for (uint32_t k = 1; k < CC_PARTICIPANTS_; k++) {
-            /* [shared.buried] as above: deaths before it came are no business of this process */
-            shared->reported[k] = cc_load_acquire(&shared->segment->participants[k]) >> 1;
-        }
-        return 0;
-    }
-    return EBUSY;
 }
 
 static int create_(cc_shared_t **shared, const char *name, const cc_channel_options_t *options, int *handed_on)
@@ -584,11 +602,7 @@ int cc_shared_unlink(const char *name)
 void cc_shared_close(cc_shared_t *shared)
 {
     if (!shared) return;
-    if (shared->forks == cc_os_forks_()) {
-        uint32_t *participant = &shared->segment->participants[shared->self];
-        /* relaxed load: this process alone moves it; [shared.buried] the store pairs with the loads of this word */
-        cc_store_release(participant, cc_load_relaxed(participant) & ~UINT32_C(1));
-    }
+    if (shared->forks == cc_os_forks_()) leave_(shared);
     unmap_(shared);
 }
 

@@ -21,9 +21,10 @@
  *                                                                      whoever buries it -> 2d + 2
  *
  * A process holds the lock of its number as long as it lives. So one that can be locked and says 2d + 1 is dead. */
-#if !defined(CC_SHARED_SELF_)                    /* a checker has fewer, and all of them are threads of one process */
-#define CC_SHARED_SELF_(shared) ((shared)->self) /* the number of this process */
-#define CC_SHARED_PARTICIPANTS  64
+#if !defined(CC_SHARED_SELF_) /* a checker has fewer, and all of them are threads of one process */
+#define CC_SHARED_SELF_(shared)     ((shared)->self)     /* the number of this process */
+#define CC_SHARED_REPORTED_(shared) ((shared)->reported) /* deaths that it was told of, by the number of the dead */
+#define CC_SHARED_PARTICIPANTS      64
 #endif
 enum { CC_PARTICIPANTS_ = CC_SHARED_PARTICIPANTS }; /* number 0 is nobody's */
 

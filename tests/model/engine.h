@@ -85,7 +85,7 @@ typedef struct thread {
     bool yielded, paused;
     bool in_sequence, called_off; /* of a store that a barrier can call off, and whether one has */
     uint8_t pauses;
-    bool dead;
+    bool dead, gave_up_locks;
     /* asleep */
     const void *asleep_on[SLEPT_ON]; /* NULL: no further one. Set before it sleeps, while it looks at the next one */
     uint64_t deadline, waited;       /* waited: how far its clock is ahead, see now_of() */

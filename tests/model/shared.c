@@ -2,12 +2,16 @@
  * any of their steps, for good; the others must go on, get what was sent, be told once, and find every slot usable. */
 #include "model.h"
 
-#define CC_SNOOZE_START_NS      0
-#define CC_SNOOZE_START_YIELDS  0
-#define CC_SHARED_SELF_(shared) ((void)(shared), (uint32_t)model_self())
-#define CC_SHARED_PARTICIPANTS  4
+#define CC_SNOOZE_START_NS          0
+#define CC_SNOOZE_START_YIELDS      0
+#define CC_SHARED_SELF_(shared)     (selves[model_self()])
+#define CC_SHARED_REPORTED_(shared) (reported_of(shared))
+#define CC_SHARED_PARTICIPANTS      4
 
 #include <string.h>
+
+static uint32_t selves[MODEL_THREADS + 1];        /* the number that each thread has as a participant; 0: none yet */
+static uint32_t *reported_of(const void *shared); /* what this thread was told of */
 
 #include "../../src/backoff.c"
 #include "../../src/channel.c"
@@ -58,11 +62,16 @@ static struct place {
     cc_channel_t channel;
     unsigned char slots[CAPACITY_MODEL * 64];
 } place, second_place;
+static uint32_t reported_to[2][MODEL_THREADS + 1][CC_SHARED_PARTICIPANTS];
+static uint32_t *reported_of(const void *shared)
+{
+    return reported_to[shared != &place.shared][model_self()];
+}
 static cc_segment_t segment, second_segment;
 static cc_channel_t *channel, *second;
 static size_t capacity_;
 static uint32_t tried[MODEL_THREADS + 1], accepted[MODEL_THREADS + 1], received[MODEL_THREADS + 1]; /* as bits */
-static uint32_t told;
+static uint32_t told[MODEL_THREADS + 1];
 static uint32_t before_close, last_words; /* plain memory: whoever reads it must come after whoever wrote it */
 
 static void name_channel(cc_channel_t *c, bool is_second)
@@ -132,7 +141,10 @@ static void setup_sized(uint32_t kind, size_t capacity, size_t size)
     memset(tried, 0, sizeof tried);
     memset(accepted, 0, sizeof accepted);
     memset(received, 0, sizeof received);
-    told = before_close = last_words = 0;
+    memset(told, 0, sizeof told);
+    memset(reported_to, 0, sizeof reported_to);
+    for (int i = 0; i <= MODEL_THREADS; i++) selves[i] = (uint32_t)i;
+    before_close = last_words = 0;
     capacity_ = capacity;
     channel = make_shared(&place, &segment, &options);
     second = NULL;
@@ -194,6 +206,22 @@ static void spsc_two_setup(void)
 {
     setup_of(CC_CHANNEL_SPSC, 2);
 }
+/* The third is none of them yet. */
+static void is_to_come(void)
+{
+    segment.participants[3] = 0;
+    selves[3] = 0;
+}
+static void spsc_open_setup(void)
+{
+    spsc_two_setup();
+    is_to_come();
+}
+static void mpmc_open_setup(void)
+{
+    setup_of(CC_CHANNEL_MPMC, 2);
+    is_to_come();
+}
 static void mpmc_setup(void)
 {
     setup_of(CC_CHANNEL_MPMC, 1);
@@ -223,7 +251,7 @@ static bool send_number(uint32_t number)
     note(&tried[model_self()], message);
     int error = cc_channel_send(channel, &message);
     model_check(error == 0 || error == EPIPE || error == EOWNERDEAD);
-    told += error == EOWNERDEAD;
+    told[model_self()] += error == EOWNERDEAD;
     if (error == 0) note(&accepted[model_self()], message);
     if (error == EPIPE) model_read(&before_close, sizeof before_close);
     return error == 0;
@@ -236,7 +264,7 @@ static int receive(void)
     int error = cc_channel_recv(channel, &message);
     model_check(error == 0 || error == EPIPE || error == EOWNERDEAD);
     if (error == 0) note(&received[model_self()], message);
-    if (error == EOWNERDEAD) told++;
+    if (error == EOWNERDEAD) told[model_self()]++;
     if (error == EPIPE) model_read(&before_close, sizeof before_close);
     return error;
 }
@@ -299,7 +327,7 @@ static void send_two_or_inherit(void)
         note(&tried[model_self()], message);
         int error = cc_channel_send(channel, &message);
         if (error == EOWNERDEAD) {
-            told++;
+            told[model_self()]++;
             while (cc_channel_try_recv(channel, &other) == 0) note(&received[model_self()], other);
             error = cc_channel_try_send(channel, &message);
         }
@@ -332,7 +360,7 @@ static void send_two_for_good(void)
         uint64_t message = message_of(model_self(), i);
         int error;
         note(&tried[model_self()], message);
-        while ((error = cc_channel_send(channel, &message)) == EOWNERDEAD) told++;
+        while ((error = cc_channel_send(channel, &message)) == EOWNERDEAD) told[model_self()]++;
         model_check(error == 0);
         note(&accepted[model_self()], message);
     }
@@ -370,7 +398,7 @@ static void send_by_second(void)
     note(&tried[model_self()], message);
     int error = cc_channel_send(second, &message);
     model_check(error == 0 || error == EOWNERDEAD);
-    told += error == EOWNERDEAD;
+    told[model_self()] += error == EOWNERDEAD;
     if (error == 0) note(&accepted[model_self()], message);
 }
 
@@ -385,7 +413,7 @@ static int select_one(void)
     int result = cases[which].result;
     model_check(result == 0 || result == EOWNERDEAD);
     if (result == 0) note(&received[model_self()], messages[which]);
-    told += result == EOWNERDEAD;
+    told[model_self()] += result == EOWNERDEAD;
     return result;
 }
 static void select_twice(void)
@@ -450,10 +478,45 @@ static void select_to_send(void)
         cc_select_case_t cases[] = { CC_SELECT_CASE_SEND(channel, &message), CC_SELECT_CASE_SEND(second, &message) };
         note(&tried[model_self()], message);
         model_check(cc_select(cases, 2, CC_SELECT_IN_ORDER, &which) == 0 && which < 2);
-        told += cases[which].result == EOWNERDEAD;
+        told[model_self()] += cases[which].result == EOWNERDEAD;
         if (cases[which].result != 0) return;
         note(&accepted[model_self()], message);
     }
+}
+
+/* Opens it, and may send from then on: SPSC only if who sent before is dead. Both begin with steps, so that one may
+ * die between two, and the other come, before any word was used by both. */
+static void make_a_step(void)
+{
+    (void)cc_os_segment_is_locked_(0, 3);
+}
+static void step_and_send_one(void)
+{
+    make_a_step();
+    make_a_step();
+    send_number(0);
+}
+static void open_and_send(void)
+{
+    make_a_step();
+    if (place.shared.kind == CC_CHANNEL_SPSC && !model_is_dead(1)) return;
+    model_check(join_(&place.shared) == 0);
+    try_to_send();
+}
+
+/* Closes it, and is not dead; who looks meanwhile finds nobody to bury. */
+static void send_one_and_leave(void)
+{
+    send_number(0);
+    leave_(&place.shared);
+    cc_os_segment_close_(0);
+    selves[model_self()] = 0;
+}
+static void look_and_see_nobody_dead(void)
+{
+    look();
+    for (int i = 1; i < CC_PARTICIPANTS_; i++)
+        model_check(cc_load_relaxed(&segment.participants[i]) <= 1); /* relaxed: a count */
 }
 
 /* ---- what must be left ------------------------------------------------------------------------------------------ */
@@ -474,12 +537,15 @@ static void nothing_is_lost_but(unsigned by_receivers)
     }
     bool two_shared = second && cc_channel_is_shared_(second);
     for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
-        if (!model_is_dead((int)i)) continue;
+        bool alive = false;
+        for (int t = 1; t <= MODEL_THREADS; t++) alive |= selves[t] == i && !model_is_dead(t);
+        if (alive) continue;
         if (segment.participants[i] & 1) bury_locked_(&place.shared, i, segment.participants[i]);
         if (two_shared && (second_segment.participants[i] & 1))
             bury_locked_(&second_place.shared, i, second_segment.participants[i]);
     }
-    model_check(told <= deaths * (two_shared ? 2 : 1)); /* of each channel that the dead one had open */
+    for (int t = 1; t <= MODEL_THREADS; t++)
+        model_check(told[t] <= deaths * (two_shared ? 2 : 1)); /* of each channel that the dead one had open */
     while (cc_channel_try_recv(channel, &message) == 0) note(&out, message);
     while (second && cc_channel_try_recv(second, &message) == 0) note(&out, message);
     model_check((out & ~maybe) == 0);
@@ -545,6 +611,9 @@ static const model_client_t clients[] = {
          .finish = nothing_is_lost, BOUND(2)),
     LIVE("shared_select_send", .setup = select_mpmc_setup, .threads = { select_to_send, select_twice },
          .finish = nothing_is_lost, BOUND(2)),
+    LIVE("shared_left", .setup = mpmc_open_setup,
+         .threads = { send_one_and_leave, look_and_see_nobody_dead, open_and_send }, .openers = THIRD,
+         .finish = nothing_is_lost, BOUND(2)),
     LIVE("shared_spsc_refused", .setup = spsc_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost,
          .refusals = 1, BOUND(1)),
     LIVE("shared_mpmc_refused", .setup = mpmc_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost,
@@ -592,6 +661,14 @@ static const model_client_t clients[] = {
           .threads = { send_two, select_twice }, .finish = nothing_is_lost, BOUND(1)),
     DEATH("shared_select_beside_receiver_dies", SECOND_, 1, .setup = select_mpmc_setup,
           .threads = { send_two_or_inherit, select_for_good, receive_one }, .finish = one_may_be_lost, BOUND(0)),
+    DEATH("shared_spsc_opened", FIRST, 1, .setup = spsc_open_setup,
+          .threads = { step_and_send_one, look, open_and_send }, .openers = THIRD, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_spsc_opener_dies", FIRST | THIRD, 2, .setup = spsc_open_setup,
+          .threads = { step_and_send_one, look, open_and_send }, .openers = THIRD, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_opened", FIRST, 1, .setup = mpmc_open_setup, .threads = { send_one, look, open_and_send },
+          .openers = THIRD, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_opener_dies", FIRST | THIRD, 2, .setup = mpmc_open_setup,
+          .threads = { send_one, look, open_and_send }, .openers = THIRD, .finish = nothing_is_lost, BOUND(1)),
     DEATH("shared_mpmc_reader_dies", FIRST, 1, .setup = mpmc_setup,
           .threads = { receive_once, look, send_two_or_inherit }, .finish = one_may_be_lost, BOUND(0)),
 };

@@ -168,9 +168,21 @@ int cc_os_wait_shared_(const uint32_t *p, uint32_t expected, uint64_t deadline)
  * beside it. Who gets the lock of a dead one sees all that it did, and all that those did who had that lock before. */
 static int locked_by(uint32_t number)
 {
-    if (!run.threads[number].dead) return (int)number;
+    const thread_t *first = &run.threads[number];
+    if (!first->dead && !first->gave_up_locks && !(settings.client->openers & bit(number))) return (int)number;
     int holder = run.locks[number];
-    return holder != 0 && !run.threads[holder].dead ? holder : 0;
+    return holder != 0 && !run.threads[holder].dead && !run.threads[holder].gave_up_locks ? holder : 0;
+}
+
+/* Who asks for a lock sees what those did who had it and are gone. */
+static void after_those_before(uint32_t number)
+{
+    int holder = run.locks[number];
+    if (run.threads[number].dead || run.threads[number].gave_up_locks) inherit(&run.threads[number].now);
+    if (holder != 0 && (run.threads[holder].dead || run.threads[holder].gave_up_locks))
+        inherit(&run.threads[holder].now);
+    inherit(&run.unlocked[number]);
+    history(view_hash(&run.unlocked[number]));
 }
 
 bool cc_os_segment_is_locked_(int own, uint32_t number)
@@ -179,6 +191,7 @@ bool cc_os_segment_is_locked_(int own, uint32_t number)
     if (run.self == 0) return true;
     reschedule();
     bool locked = locked_by(number) != 0;
+    after_those_before(number);
     history(locked);
     trace("lock %u is %s", number, locked ? "held" : "free");
     return locked;
@@ -190,16 +203,21 @@ bool cc_os_segment_lock_(int own, uint32_t number)
     if (run.self == 0) return false;
     reschedule();
     bool taken = locked_by(number) == 0;
-    if (taken) {
-        inherit(&run.threads[number].now);
-        if (run.locks[number] != 0) inherit(&run.threads[run.locks[number]].now); /* who died, too */
-        inherit(&run.unlocked[number]);
-        run.locks[number] = run.self;
-        history(view_hash(&run.unlocked[number]));
-    }
+    after_those_before(number);
+    if (taken) run.locks[number] = run.self;
     history(taken + 2u);
     trace(taken ? "takes lock %u" : "does not get lock %u", number);
     return taken;
+}
+
+/* Gives all of them up. */
+void cc_os_segment_close_(int own)
+{
+    (void)own;
+    reschedule();
+    run.threads[run.self].gave_up_locks = true;
+    history(0xc105e);
+    trace("closes the segment");
 }
 
 void cc_os_segment_unlock_(int own, uint32_t number)

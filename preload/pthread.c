@@ -455,6 +455,7 @@ static CC_NOINLINE_ int lock_(pthread_mutex_t *mutex, limit_t limit, const void 
     uint64_t now = watch_ticks();
     if (contended) {
         uint64_t began = now;
+        entry = watch_waits(watch, mutex, caller);
         result = wait_for_lock_(mutex, limit);
         now = watch_ticks();
         waited = now - began;

@@ -233,11 +233,10 @@ static void add_one_(watch_thread_t *thread, record_entry_t *entry)
     if (waits) waits->wraps++;
 }
 
-static void add_time_(watch_thread_t *thread, record_entry_t *entry, uint64_t ticks, bool contended)
+static void add_time_(watch_thread_t *thread, record_entry_t *entry, uint64_t ticks)
 {
     record_waits_t *waits = waits_(thread, entry);
     if (!waits) return;
-    waits->contended += contended;
     waits->waited += ticks;
     if (ticks > waits->worst) waits->worst = ticks;
     waits->times[record_bucket(ticks)]++;
@@ -257,13 +256,21 @@ record_entry_t *watch_look_up(watch_thread_t *thread, const void *mutex, const v
     return entry->object ? entry : NULL;
 }
 
+record_entry_t *watch_waits(watch_thread_t *thread, const void *mutex, const void *caller)
+{
+    record_entry_t *entry = entry_(thread, mutex, caller, RECORD_MUTEX);
+    record_waits_t *waits = entry ? waits_(thread, entry) : NULL;
+    if (waits) waits->contended++;
+    return entry;
+}
+
 void watch_acquired(watch_thread_t *thread, record_entry_t *entry, const void *mutex, const void *caller,
                     bool contended, uint64_t waited, uint64_t now)
 {
     held_t *held = find_held_(thread, mutex);
     if (!entry) entry = entry_(thread, mutex, caller, RECORD_MUTEX);
     if (!entry) return;
-    if (contended) add_time_(thread, entry, waited, true);
+    if (contended) add_time_(thread, entry, waited);
     if (held) {
         add_one_(thread, entry);
         held->depth++;
@@ -278,7 +285,7 @@ void watch_acquired(watch_thread_t *thread, record_entry_t *entry, const void *m
 void watch_gave_up(watch_thread_t *thread, const void *mutex, const void *caller, uint64_t waited)
 {
     record_entry_t *entry = entry_(thread, mutex, caller, RECORD_MUTEX);
-    if (entry) add_time_(thread, entry, waited, true);
+    if (entry) add_time_(thread, entry, waited);
 }
 
 /* Adds what a thread has held a mutex until now. */
@@ -323,7 +330,7 @@ void watch_wait_ended(watch_thread_t *thread, const void *cond, const void *mute
     held_t *held = find_held_(thread, mutex);
     if (entry) {
         add_one_(thread, entry);
-        add_time_(thread, entry, now - began, false);
+        add_time_(thread, entry, now - began);
     }
     if (held) {
         held->since = now;

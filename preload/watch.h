@@ -26,6 +26,10 @@ CC_INLINE_ uint64_t watch_ticks(void)
  * from memory at the same time as the mutex then, which is most of what counting costs. */
 record_entry_t *watch_look_up(watch_thread_t *thread, const void *mutex, const void *caller);
 
+/* The mutex is held, and this thread begins to wait for it: told before, because it may never get it. Returns what
+ * watch_look_up() does from now on. */
+record_entry_t *watch_waits(watch_thread_t *thread, const void *mutex, const void *caller);
+
 /* The mutex was acquired at `now`, after `waited` ticks if it was contended. `entry` is what look_up said. */
 void watch_acquired(watch_thread_t *thread, record_entry_t *entry, const void *mutex, const void *caller,
                     bool contended, uint64_t waited, uint64_t now);

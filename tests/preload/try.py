@@ -215,6 +215,32 @@ def wait_that_was_cancelled_is_a_wait_and_does_not_hold_the_mutex(way):
     need(mutex["held_ns"] < cond["waited_ns"] / 2, mutex)
 
 
+DEADLOCK = r"""
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+static void *body(void *unused) { pthread_mutex_lock(&held); return unused; }
+int main(void)
+{
+    pthread_t thread;
+    pthread_mutex_lock(&held);
+    pthread_create(&thread, NULL, body, NULL);
+    usleep(500000);
+    raise(SIGKILL);
+    return 0;
+}
+"""
+
+
+@case(each=["concede", "profile"])
+def wait_without_an_end_is_told_and_who_holds_the_mutex(way):
+    path = pathlib.Path(FOLDER.name, "deadlock_%s.json" % way)
+    concede_try(*options(way), "--json", path, "--", compiled("deadlock_" + way, DEADLOCK), code=-signal.SIGKILL)
+    rows = {row["function"]: row for row in json.loads(path.read_text())["mutexes"]}
+    need(rows["main"]["acquired"] == 1 and rows["body"]["contended"] == 1, rows)
+
+
 @case
 def table_shows_what_was_waited_for_most_first():
     binary = compiled("contended_table", CONTENDED)

@@ -322,7 +322,10 @@ static bool read_row(const record_chunk_t *record, const record_chunk_t *chunk, 
     row->sum.kind = from->kind;
     row->process = chunk->process;
     row->objects = 1;
-    if (!from->waits) return row->sum.count > 0;
+    if (!from->waits) { /* an acquisition is counted at its release: of this one there was none */
+        if (row->sum.count == 0) row->sum.count = 1;
+        return true;
+    }
     const record_waits_t *waits = (const record_waits_t *)(const void *)((const char *)record + from->waits * 32UL);
     row->sum.count += waits->wraps << 32;
     row->sum.contended = waits->contended;

@@ -166,8 +166,8 @@ CC_INLINE_ record_entry_t *slot_(record_entry_t *entries, uint32_t size, uint64_
     return &entries[at];
 }
 
-/* A table four times as large, or the first one. The one before stays where it is, because a thread that waits may be about
- * to write to it. */
+/* A table four times as large, or the first one. The one before stays where it is, because a thread that waits may be
+ * about to write to it. */
 static CC_COLD_ bool grow_(watch_thread_t *thread)
 {
     record_chunk_t *table = chunks_(thread->table ? thread->table->chunks * 4 : 1), *before = thread->table;

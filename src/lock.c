@@ -222,6 +222,32 @@ static uint64_t yield_(waiter_t *w)
     return now - before;
 }
 
+/* Who waits for a condition under a lock waits for others to take it, and must not wait for one that stays away. So the
+ * next few who do, stay away from it for no more than so many looks: with a buffer for 16 messages between two threads
+ * that is ten times as fast (`concede bench condition.buffer --between 1:1` on 2 CPUs of AMD Zen 4 under KVM). A table,
+ * because a word with this in it could not be released by a store; locks may share a number in it. */
+enum { AWAITED_LOCKS = 64, AWAITED_FOR = 64 /* times that somebody stays away */, AWAITED_LOOKS = 32 };
+static uint32_t awaited_[AWAITED_LOCKS];
+
+static uint32_t *awaited_of_(const cc_lock_t *lock)
+{
+    return &awaited_[(uintptr_t)lock / CC_LINE_BYTES_ % AWAITED_LOCKS];
+}
+
+void cc_lock_note_await_(const cc_lock_t *lock)
+{
+    uint32_t *awaited = awaited_of_(lock);
+    if (cc_load_relaxed(awaited) != AWAITED_FOR) cc_store_relaxed(awaited, AWAITED_FOR); /* relaxed, both: a guess */
+}
+
+static bool is_awaited_(const waiter_t *w)
+{
+    uint32_t *awaited = awaited_of_(w->lock), left = cc_load_relaxed(awaited); /* relaxed, both: a guess */
+    if (left == 0) return false;
+    cc_store_relaxed(awaited, left - 1);
+    return true;
+}
+
 /* Waits awake for about `spin_ns`, not counting the time that it stays away; returns whether it took the lock. How it
  * waits is up to the count of releases:
  *
@@ -287,6 +313,7 @@ static bool spin_(waiter_t *w)
             uint32_t most = w->never_calls ? 12 : 8; /* who may not time a look doubles for longer */
             if (is_local) most = w->never_calls ? 6 : 3;
             uint64_t factor = (is_local ? UINT64_C(512) : UINT64_C(8)) << (lost < most ? lost : most);
+            if (factor > AWAITED_LOOKS && is_awaited_(w)) factor = AWAITED_LOOKS;
             uint64_t range = factor * look_ns < AWAY_MAX_NS ? factor * look_ns : AWAY_MAX_NS;
             away_ns = cc_backoff_random_up_to_(&rng, (uint32_t)range);
             if (is_local) away_ns = (away_ns + range) / 2; /* the rarer, the more evenly, so that all have their turn */

@@ -11,8 +11,8 @@
  * else by one read-modify-write. A thread that finds it held waits by reading. As long as one section goes on, it looks
  * after every pause, because that costs the holder nothing. When others take the lock faster than it can look, each
  * look holds them up: so it backs off at random intervals that are the longer the longer a look takes, and double each
- * time it loses; a long one is a timed sleep. It lets others run in between, unless other programs keep the CPUs busy;
- * and when looking has cost as much as sleeping would, it sleeps.
+ * time it loses; a long one is a timed sleep, unless a thread waits for a condition under the lock. It lets others run
+ * in between, unless other programs keep the CPUs busy; and when looking has cost as much as sleeping would, it sleeps.
  * Releasing makes no system call unless somebody sleeps. On one usable CPU nobody spins.
  *
  * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with
@@ -171,6 +171,9 @@ CC_INLINE_ void cc_lock_release(cc_lock_t *lock)
 
 /* ---- A condition that the lock protects ------------------------------------------------------------------------- */
 
+/* Notes that a thread waits for a condition under this lock, and so for others to take it. */
+CC_API CC_COLD_ void cc_lock_note_await_(const cc_lock_t *lock);
+
 /* Gives the lock up, sleeps until somebody notifies the event or the deadline passes, and takes the lock again, however
  * long that takes. May return for no reason. Returns false only if the deadline has passed and nobody notified; look at
  * the condition once more in either case. The holder only; may block; no cancellation point.
@@ -218,6 +221,7 @@ CC_INLINE_ void cc_lock_share_(cc_lock_t *lock)
  * not take it in vain. false: the deadline has passed. */
 CC_INLINE_ bool cc_lock_await_step_(cc_lock_t *lock, cc_event_await_t *await)
 {
+    if (await->phase == 0) cc_lock_note_await_(lock);
     cc_lock_share_(lock);
     cc_lock_release(lock);
     uint32_t releases = cc_load_relaxed(&lock->word) / CC_LOCK_RELEASES_; /* relaxed, both: a hint; acquire orders */

@@ -435,6 +435,8 @@ static void lock_begin(void)
     cc_lock_sequence_area_ = CC_LOCK_UNKNOWN_;
     find_out_();
     marks_ = 0;
+    *awaited_of_(&lock) = 0;
+    model_statistic(awaited_of_(&lock));
     model_name(&lock.word, "lock");
     model_name(&cc_lock_sequence_area_, "sequence area");
 }

@@ -20,6 +20,7 @@ static void set_up(uint32_t cpus)
     cc_costs_set(&costs);
     lock.word = 0;
     busy_for_ = busy_until_ = 0;
+    memset(awaited_, 0, sizeof awaited_);
     cc_lock_sequence_area_ = CC_LOCK_UNKNOWN_;
 }
 
@@ -339,6 +340,40 @@ TEST(whoever_meets_a_lock_that_one_thread_has_for_itself_naps_without_a_word)
     CHECK_EQ(fake.waits, 1);
     CHECK_EQ(fake.wakes, 0); /* the word does not say that it sleeps */
     CHECK_EQ(state(), HELD);
+}
+
+/* Who waits for a condition under the lock waits for whoever stays away. */
+TEST(nobody_stays_away_for_long_from_a_lock_under_which_a_condition_is_awaited)
+{
+    for (unsigned i = 0; i < 50; i++) {
+        set_up_held(2);
+        cc_lock_note_await_(&lock);
+        sections_a_pause = 5;
+        release_at_pause = 1 + i;
+        fake.on_pause = takes_it_again_and_again;
+        cc_lock_acquire(&lock);
+        CHECK_EQ(fake.waits, 0);                                   /* no nap */
+        CHECK(fake.pauses <= release_at_pause + 32 * 16 / 40 + 1); /* 32 looks of 16 ns */
+    }
+}
+
+TEST(a_condition_is_forgotten_when_nobody_has_awaited_it_for_long)
+{
+    unsigned naps = 0;
+    set_up(2);
+    cc_lock_note_await_(&lock);
+    for (unsigned i = 0; i < 200; i++) {
+        uint32_t left = *awaited_of_(&lock);
+        set_up_held(2);
+        *awaited_of_(&lock) = left;
+        sections_a_pause = 5;
+        release_at_pause = 100000;
+        fake.on_pause = takes_it_again_and_again;
+        fake.asleep = release;
+        cc_lock_acquire(&lock);
+        naps += fake.wakes == 0; /* else it was woken */
+    }
+    CHECK(naps > 100);
 }
 
 static uint64_t time_of_one_wait(void)

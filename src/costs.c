@@ -250,6 +250,11 @@ uint32_t cc_costs_wake_ns_(void)
     return known_(&costs_.wake_ns, measure_wake_ns_);
 }
 
+uint32_t cc_costs_cpus_(void)
+{
+    return known_(&costs_.cpus, measure_cpus_);
+}
+
 bool cc_costs_are_known_(void)
 {
     return cc_load_relaxed(&costs_.pause_ps) != 0; /* relaxed: cc_costs_pause_ps_() looks again */
@@ -259,7 +264,7 @@ bool cc_costs_are_known_(void)
  * Zen 3 under KVM). During the rest the CPU is idle, which costs time but no quota. */
 uint64_t cc_costs_spin_limit_ns_(void)
 {
-    uint32_t cpus = known_(&costs_.cpus, measure_cpus_);
+    uint32_t cpus = cc_costs_cpus_();
     bool is_limited = cpus < cc_load_relaxed(&runnable_); /* relaxed: a number on its own */
     return is_limited ? cc_costs_wake_ns_() / 2 : UINT64_MAX;
 }

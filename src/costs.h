@@ -7,6 +7,9 @@
 /* cc_costs()->wake_ns alone: measures nothing else. Any thread. */
 uint32_t cc_costs_wake_ns_(void);
 
+/* cc_costs()->cpus alone. Any thread. */
+uint32_t cc_costs_cpus_(void);
+
 /* Whether cc_backoff_pauses_() would return at once: the first call measures the pause, and reads the clock for that.
  * Any thread. */
 bool cc_costs_are_known_(void);

@@ -33,6 +33,10 @@ uint64_t cc_os_now_(void);
 /* Sleeps for so many nanoseconds, no less. clock.c makes it of the above. */
 void cc_os_sleep_(uint64_t ns);
 
+/* CPU time that all threads of this process have used so far, in nanoseconds; it may be some milliseconds behind. 0
+ * where the system does not tell. */
+uint64_t cc_os_cpu_time_(void);
+
 /* The number of the CPU that this thread runs on; 0 where the system does not tell. */
 uint32_t cc_os_cpu_(void);
 

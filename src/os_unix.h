@@ -46,6 +46,13 @@ uint64_t cc_os_now_(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
+uint64_t cc_os_cpu_time_(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
+}
+
 uint32_t cc_os_cpu_(void)
 {
     return (uint32_t)CC_OS_CPU_();

@@ -101,7 +101,8 @@ cc_ending_t cc_snooze_yield_(uint64_t *now)
  *   n          longer ago      the trial is over                                     a wait -> the first row
  *
  * A process with more threads than CPUs takes its CPUs away from itself, and that is no reason to sleep: the one who
- * has the CPU gets on with the work. So a loss does not count if another of our threads was on that CPU meanwhile.
+ * has the CPU gets on with the work. So a loss does not count if another of our threads was on that CPU meanwhile, or
+ * if ours use up all CPUs.
  *
  * Words of their own, because nothing depends on their order: a thread that reads one old and one new sleeps or spins
  * once when it should not have. */
@@ -122,6 +123,32 @@ static int32_t since_(uint32_t then, uint32_t now)
     return (int32_t)(now - then);
 }
 
+/* Threads that run without ever waiting are seen nowhere. But where the CPU time of all our threads together comes near
+ * to what all CPUs have, there is no room for a neighbour. That is looked at when a CPU is lost, once in so many ticks,
+ * because the time may be some of them behind (4 ms for each CPU, at 250 timer interrupts a second). After a long while
+ * without a loss there is nothing to go by, and nobody knows whose the CPUs are until it is looked at again. */
+enum { WINDOW = 16, WINDOW_MAX = 16 * WINDOW };
+static uint32_t sampled_at_, sampled_, whose_cpus_;
+
+static uint32_t whose_(void)
+{
+    return cc_load_relaxed(&whose_cpus_); /* relaxed: a guess */
+}
+
+cc_whose_t cc_snooze_whose_cpus_(uint64_t now)
+{
+    uint32_t at = tick_(now), window = at - cc_load_relaxed(&sampled_at_); /* relaxed, all: guesses */
+    uint64_t cpu_time = window < WINDOW ? 0 : cc_os_cpu_time_();
+    if (cpu_time == 0) return (cc_whose_t)whose_(); /* too early, or the system does not tell */
+    uint32_t sample = tick_(cpu_time), used = sample - cc_load_relaxed(&sampled_);
+    cc_whose_t whose = used >= (uint64_t)window * cc_costs_cpus_() * 4 / 5 ? CC_OURS_ : CC_OTHERS_;
+    if (window > WINDOW_MAX && cc_load_relaxed(&busy_for_) == 0) whose = CC_NOBODY_KNOWS_;
+    cc_store_relaxed(&sampled_at_, at);
+    cc_store_relaxed(&sampled_, sample);
+    cc_store_relaxed(&whose_cpus_, (uint32_t)whose);
+    return whose;
+}
+
 /* When one of our threads was last seen on each CPU, in units of 2^14 ns, a twelfth of LOST_CPU_NS, so that a line that
  * others read is written that often at most. They come by here when they wait or wake.
  * CPUs that are 64 apart share a word, which at worst takes a neighbour's doing for ours. */
@@ -136,15 +163,15 @@ uint32_t cc_snooze_seen_(uint64_t now)
     return cpu;
 }
 
-static bool is_own_doing_(uint32_t cpu, uint64_t began)
+static bool is_own_doing_(uint32_t cpu, uint64_t began, uint64_t now)
 {
     uint32_t seen_at = cc_load_relaxed(&seen_at_[cpu]); /* relaxed: a guess */
-    return since_((uint32_t)(began >> SEEN_SHIFT), seen_at) > 0;
+    return since_((uint32_t)(began >> SEEN_SHIFT), seen_at) > 0 || cc_snooze_whose_cpus_(now) == CC_OURS_;
 }
 
 bool cc_snooze_lost_cpu_(uint32_t cpu, uint64_t began, uint64_t expected, uint64_t now)
 {
-    return CC_UNLIKELY_(now - began >= expected + LOST_CPU_NS) && !is_own_doing_(cpu, began);
+    return CC_UNLIKELY_(now - began >= expected + LOST_CPU_NS) && !is_own_doing_(cpu, began, now);
 }
 
 void cc_snooze_note_loss_(uint64_t now)
@@ -154,6 +181,7 @@ void cc_snooze_note_loss_(uint64_t now)
     int32_t since = since_(cc_load_relaxed(&busy_until_), tick);
     bool on_trial = length != 0 && since >= 0 && since < (int32_t)length;
     if (length != 0 && since < 0) return; /* busy already: other threads were hit by the same neighbour */
+    if (whose_() == CC_NOBODY_KNOWS_) return;
     if (on_trial)
         length = length < BUSY_MAX ? length * 2 : BUSY_MAX;
     else

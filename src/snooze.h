@@ -60,6 +60,10 @@ bool cc_snooze_lost_cpu_(uint32_t cpu, uint64_t began, uint64_t expected, uint64
 /* Notes such a loss, which ended at this time, for cc_snooze_calm_(). */
 void cc_snooze_note_loss_(uint64_t now);
 
+/* Who has used the CPUs of late, as far as is known at this time, at which a thread lost one. */
+typedef enum { CC_OTHERS_, CC_OURS_, CC_NOBODY_KNOWS_ } cc_whose_t;
+cc_whose_t cc_snooze_whose_cpus_(uint64_t now);
+
 /* What the whole process goes by at the moment. Reads the clock only where somebody lost its CPU lately. */
 typedef enum {
     CC_CALM_,     /* spin and yield as learned */

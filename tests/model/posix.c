@@ -105,6 +105,7 @@ const char *posix_environment_(const char *name);
 #define cc_os_quota_                      posix_quota_
 #define cc_os_environment_                posix_environment_
 #define cc_os_cpu_                        posix_cpu_
+#define cc_os_cpu_time_                   posix_cpu_time_
 #define cc_os_has_sb_                     posix_has_sb_
 #define cc_os_sequence_area_              posix_sequence_area_
 #define cc_os_sequence_barrier_           posix_sequence_barrier_

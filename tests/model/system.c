@@ -249,6 +249,11 @@ uint64_t cc_os_now_(void)
     return now_of(&run.threads[run.self]);
 }
 
+uint64_t cc_os_cpu_time_(void)
+{
+    return 0;
+}
+
 uint32_t cc_os_cpu_(void)
 {
     return 0;

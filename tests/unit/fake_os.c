@@ -85,6 +85,11 @@ uint64_t cc_os_now_(void)
     return fake.now_ns;
 }
 
+uint64_t cc_os_cpu_time_(void)
+{
+    return fake.cpu_time_ns;
+}
+
 uint32_t cc_os_cpu_(void)
 {
     return fake.cpu;

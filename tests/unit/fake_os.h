@@ -27,7 +27,8 @@ typedef struct fake_result {
 typedef struct fake_os {
     /* set by the test */
     uint64_t now_ns;
-    uint32_t cpu; /* that the thread runs on */
+    uint64_t cpu_time_ns; /* that all threads have used; 0: not known */
+    uint32_t cpu;         /* that the thread runs on */
     uint32_t cpus, quota;
     const char *costs;                    /* the environment's CONCEDE_COSTS; NULL: not there */
     uint64_t pause_ps, yield_ns, wake_ns; /* what these take on the clock */

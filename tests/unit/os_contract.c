@@ -182,6 +182,15 @@ TEST(a_wake_that_crosses_a_timeout_is_not_used_up)
     }
 }
 
+TEST(cpu_time_is_that_of_all_threads_and_goes_on_while_one_computes)
+{
+    uint64_t before = cc_os_cpu_time_();
+    uint64_t until = os_in(UINT64_C(10000) * MS);
+    if (before == 0) return; /* the system does not tell */
+    while (cc_os_cpu_time_() < before + 20 * MS && cc_os_now_() < until) {}
+    CHECK(cc_os_cpu_time_() >= before + 20 * MS);
+}
+
 TEST(at_least_one_cpu_is_usable)
 {
     CHECK(cc_os_cpus_() >= 1);

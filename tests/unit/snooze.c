@@ -15,6 +15,7 @@ static void set_up(void)
     fake.now_ns = UINT64_C(1000) * MS;
     busy_for_ = busy_until_ = 0;
     for (int i = 0; i < SEEN_CPUS; i++) seen_at_[i] = 0;
+    sampled_at_ = sampled_ = whose_cpus_ = 0;
 }
 
 /* A yield that takes so long; how the wait ends that ends with it. */
@@ -163,6 +164,62 @@ TEST(what_runs_on_another_cpu_does_not_matter)
     fake.on_yield = one_of_ours_runs_elsewhere;
     for (int i = 0; i < 2; i++) CHECK_EQ(yield_for(SLICE), CC_SLEPT_LONG_);
     CHECK_EQ(cc_snooze_calm_(), CC_BUSY_);
+}
+
+/* Two CPUs; our threads have used so many percent of them while the yield lasted, and nobody has seen them. */
+static uint64_t percent_ours;
+static void ours_run_unseen(void)
+{
+    fake.cpu_time_ns += 2 * (uint64_t)SLICE * percent_ours / 100;
+}
+
+static cc_calm_t after_20_yields_with(uint64_t percent)
+{
+    fake.on_yield = ours_run_unseen;
+    percent_ours = percent;
+    cc_calm_t calm = CC_CALM_;
+    for (int i = 0; i < 20; i++) {
+        yield_for(SLICE);
+        if (cc_snooze_calm_() == CC_BUSY_) calm = CC_BUSY_;
+    }
+    return calm;
+}
+
+TEST(threads_of_ours_that_nobody_sees_but_that_use_up_all_cpus_are_no_neighbour)
+{
+    static const struct {
+        uint64_t percent;
+        cc_calm_t calm;
+    } cases[] = { { 100, CC_CALM_ }, { 85, CC_CALM_ }, { 75, CC_BUSY_ }, { 50, CC_BUSY_ }, { 1, CC_BUSY_ } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        set_up();
+        fake.cpu_time_ns = MS;
+        CHECK_EQ(after_20_yields_with(cases[i].percent), cases[i].calm);
+    }
+}
+
+TEST(when_ours_begin_to_use_up_all_cpus_or_a_neighbour_comes_it_is_noticed)
+{
+    set_up();
+    fake.cpu_time_ns = MS;
+    for (int i = 0; i < 5; i++) {
+        CHECK_EQ(after_20_yields_with(100), CC_CALM_);
+        CHECK_EQ(after_20_yields_with(50), CC_BUSY_);
+        while (cc_snooze_calm_() != CC_CALM_) pass(1);
+        pass(1000); /* in which nothing was lost: the time that was used then says nothing */
+    }
+}
+
+TEST(a_neighbour_that_stays_is_not_taken_for_ours_when_it_is_tried_again)
+{
+    set_up();
+    fake.cpu_time_ns = MS;
+    CHECK_EQ(after_20_yields_with(50), CC_BUSY_);
+    for (int i = 0; i < 10; i++) {
+        while (cc_snooze_calm_() == CC_BUSY_) pass(1);
+        CHECK_EQ(yield_for(SLICE), CC_SLEPT_LONG_);
+        CHECK_EQ(cc_snooze_calm_(), CC_BUSY_);
+    }
 }
 
 TEST(a_quiet_machine_stays_calm_and_does_not_read_the_clock_for_it)

@@ -366,6 +366,52 @@ static void look_out_(cc_event_await_t *await)
     await->teaches = false;
 }
 
+/* A thread that spins keeps its CPU from others, who may be the very ones that it waits for. If its waits are short,
+ * because on another CPU things go on, it never comes to yield by itself. So when it has spun for so long since it last
+ * yielded or slept, in however many waits, it yields once before the next: soon again where our own threads are short
+ * of CPUs, less often where that runs nobody (a yield takes 0.6 us then, a thousandth of the time), and hardly ever to
+ * other programs, which keep the CPU for milliseconds. (A checker has neither threads nor CPUs: nobody loses patience.)
+ */
+#if !defined(CC_EVENT_PATIENCE_NS)
+#define CC_EVENT_PATIENCE_NS 10000
+#endif
+enum { PATIENCE_ALONE = 64, PATIENCE_BESIDE_OTHERS = 4096 }; /* times as long */
+enum { LONG_YIELD_NS = 200000 }; /* to another program, or to one of our threads that does not wait */
+#if defined(CC_MODEL)
+#define lets_others_run_(await) false
+#define note_spun_(await)       ((void)(await))
+#else
+static _Thread_local uint32_t spun_, patience_; /* in pauses */
+
+static uint32_t patience_after_(uint64_t yielded_ns, uint64_t now, uint32_t least)
+{
+    if (yielded_ns < LONG_YIELD_NS) return least;
+    cc_whose_t whose = cc_snooze_whose_cpus_(now);
+    return whose == CC_OURS_ ? least : least * (whose == CC_OTHERS_ ? PATIENCE_BESIDE_OTHERS : PATIENCE_ALONE);
+}
+
+static bool lets_others_run_(const cc_event_await_t *await)
+{
+    if (spun_ <= patience_ || await->relayed || await->in_channel || await->deadline != CC_FOREVER) return false;
+    if (cc_snooze_calm_() != CC_CALM_) return false;
+    uint32_t least = cc_backoff_pauses_(CC_EVENT_PATIENCE_NS);
+    uint64_t before = cc_os_now_(), now = before;
+    if (cc_snooze_yield_(&now) != CC_YIELDED_)
+        patience_ = patience_after_(now - before, now, least);
+    else if (patience_ < PATIENCE_ALONE * least)
+        patience_ *= 2;
+    spun_ = 0;
+    return true;
+}
+
+static void note_spun_(const cc_event_await_t *await)
+{
+    uint32_t spun = await->pauses_planned - await->pauses_left - await->pauses;
+    spun_ = await->yielded || await->slept ? 0 : spun_ + spun;
+    if (patience_ == 0) patience_ = cc_backoff_pauses_(CC_EVENT_PATIENCE_NS);
+}
+#endif
+
 /* Phase 1: the next round of pauses. */
 static void spin_a_round_(cc_event_await_t *await)
 {
@@ -430,7 +476,7 @@ bool cc_event_await_slow_(cc_event_await_t *await)
         await->yields_planned = await->yields_left = plan.yields;
         look_out_(await);
         if (await->pauses_left == 0) break;
-        spin_a_round_(await);
+        if (!lets_others_run_(await)) spin_a_round_(await);
         return true;
     case SNOOZING:
         if (await->yielded) judge_yield_(await);
@@ -510,6 +556,7 @@ void cc_event_await_end_slow_(cc_event_await_t *await)
     cc_event_t *event = await->event;
     cc_snooze_t planned = { await->pauses_planned, await->yields_planned };
     if (await->lookout) end_lookout_(await, await->phase == SNOOZING ? CC_EVENT_AWAY_ : 0);
+    note_spun_(await);
     switch (await->phase) {
     case SNOOZING:
         if (await->lost_cpu)

@@ -6,6 +6,7 @@
 #define CC_ARCH_PAUSE_() fake_pause()
 #include <concede/event.h>
 #include <concede/costs.h>
+#include "snooze.h"
 
 static cc_event_t event;
 
@@ -483,6 +484,22 @@ static bool look(void)
     return ++looks == holds_at;
 }
 
+static void notify_one_who_looks(void)
+{
+    holds_at = looks + 1;
+    notify_one();
+}
+
+/* A thread that has slept has spun for no time since. */
+static void rest(void)
+{
+    set_up();
+    event.snooze = 1; /* it has learned to sleep at once */
+    looks = holds_at = 0;
+    fake.asleep = notify_one_who_looks;
+    CC_EVENT_AWAIT(&event, look());
+}
+
 static void await_from_start(unsigned holds)
 {
     set_up();
@@ -510,6 +527,7 @@ TEST(await_of_a_condition_that_holds_does_nothing)
 
 TEST(await_looks_after_every_pause_then_after_every_yield_then_sleeps)
 {
+    rest();
     await_from_start(0);
     fake.asleep = notify_one;
     holds_at = SNOOZE_LOOKS + 2; /* one after listen, one after the sleep */
@@ -549,6 +567,7 @@ TEST(await_woken_in_vain_listens_again)
 TEST(waits_and_wakes_are_counted_by_how_they_ended)
 {
     cc_counters_t before, after;
+    rest();
     cc_counters(&before);
     await_from_start(SPIN_LOOKS); /* spins */
     CC_EVENT_AWAIT(&event, look());
@@ -651,6 +670,71 @@ TEST(await_spins_longer_while_that_pays_and_stops_while_it_does_not)
     CHECK(fake.pauses > 0 && fake.pauses <= MOST_PAUSES / 32);
     for (int i = 0; i < 3; i++) await_again(0); /* ... four times is not */
     CHECK_EQ(fake.pauses, MOST_PAUSES);
+}
+
+/* Short waits of 10 pauses, 0.4 us, until there was a yield; returns how many. */
+static unsigned short_waits_until_a_yield(void)
+{
+    for (unsigned waits = 1; waits < 200000; waits++) {
+        await_again(12);
+        if (fake.yields > 0) return waits;
+        CHECK_EQ(fake.pauses, 10);
+    }
+    return 0;
+}
+
+TEST(who_spins_again_and_again_yields_and_less_often_where_nobody_else_wants_the_cpu)
+{
+    rest();
+    await_from_start(1);
+    fake.yield_ns = 3400; /* somebody ran */
+    (void)short_waits_until_a_yield();
+    unsigned first = short_waits_until_a_yield();
+    CHECK(first >= 25 && first <= 27); /* 10 us of them */
+    CHECK_EQ(short_waits_until_a_yield(), first);
+    fake.yield_ns = 600; /* nobody did */
+    CHECK_EQ(short_waits_until_a_yield(), first);
+    unsigned last = first, waits;
+    while ((waits = short_waits_until_a_yield()) > last) last = waits;
+    CHECK(last >= 60 * first && last <= 70 * first);
+    fake.yield_ns = 3400;
+    CHECK_EQ(short_waits_until_a_yield(), last);
+    CHECK_EQ(short_waits_until_a_yield(), first);
+}
+
+TEST(who_spins_finds_out_about_a_busy_neighbour_and_spins_on)
+{
+    rest();
+    await_from_start(1);
+    fake.yield_ns = 3000000;
+    (void)short_waits_until_a_yield();
+    unsigned yields = 0;
+    for (unsigned waits = 0; waits < 50000; waits++) { /* for 20 ms */
+        await_again(12);
+        yields += fake.yields;
+    }
+    CHECK_EQ(yields, 0);
+    CHECK_EQ(cc_snooze_calm_(), CC_CALM_); /* it had no reason to yield but its own */
+    fake.yield_ns = 3400;
+    (void)short_waits_until_a_yield(); /* for the next tests it is as ever */
+}
+
+TEST(who_has_a_deadline_or_has_slept_does_not_lose_patience)
+{
+    await_from_start(1);
+    for (int i = 0; i < 100; i++) {
+        fake_forget();
+        looks = 0;
+        holds_at = 12;
+        CHECK(CC_EVENT_AWAIT_TIMEOUT(&event, look(), 1000000000));
+        CHECK_EQ(fake.yields, 0);
+    }
+    for (int i = 0; i < 100; i++) {
+        rest();
+        await_from_start(1);
+        for (int j = 0; j < 20; j++) await_again(12);
+        CHECK_EQ(fake.yields, 0);
+    }
 }
 
 static void a_pause_takes_40_ns(void)

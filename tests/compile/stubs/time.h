@@ -7,7 +7,8 @@ struct timespec {
     long tv_nsec;
 };
 typedef int clockid_t;
-#define CLOCK_MONOTONIC  4
-#define CLOCK_UPTIME_RAW 8
+#define CLOCK_MONOTONIC          4
+#define CLOCK_UPTIME_RAW         8
+#define CLOCK_PROCESS_CPUTIME_ID 12
 int clock_gettime(clockid_t, struct timespec *);
 #endif

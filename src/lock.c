@@ -53,9 +53,10 @@
  * only if a thread is held up between its two swaps while so many locks go the same way. Where no release is a store
  * everything is as good as SURE.
  *
- * A barrier takes 11 us and the CPU that it interrupts 7 (AMD EPYC under KVM); to count a release for nobody takes
- * 2.5 ns, and to ask for a count again two transfers of a line. So what is SURE stays so for some thousand releases
- * after the last sleeper, which cost about as much as the next barrier would, and what is only SHARED for 64. */
+ * A barrier takes 11 us and the CPU that it interrupts 7 (AMD EPYC under KVM); to count releases for nobody takes
+ * 2.5 ns each, and to ask for a count again two transfers of a line. So what is SURE stays so for some thousand
+ * releases after the last sleeper, which cost about as much as the next barrier would, and what is only SHARED for
+ * 64. */
 enum {
     HELD = CC_LOCK_HELD_,
     PARKED = CC_LOCK_PARKED_,

@@ -512,7 +512,7 @@ bool cc_event_await_slow_(cc_event_await_t *await)
         if (await->yields_left > 0) {
             await->yields_left--;
             await->yielded = true;
-            await->ending = cc_snooze_yield_(&now);
+            await->ending = (uint8_t)cc_snooze_yield_(&now);
             await->asleep_at = (uint32_t)now;
             return true;
         }

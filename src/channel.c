@@ -254,7 +254,7 @@ void cc_channel_relay_rest_(cc_channel_t *channel, cc_direction_t direction)
     if (cc_channel_is_shared_(channel))
         cc_shared_relay_rest_(channel, direction);
     else if (!cc_channel_is_spsc_(channel) && cc_mpmc_has_more_(channel, direction))
-        cc_channel_notify_(channel, direction, CC_NOTIFY_RELAY_);
+        cc_channel_notify_(channel, direction, CC_NOTIFY_REST_);
 }
 
 /* Waits until a message can be sent, or received, and does that with as many of n as it then can: 0, EPIPE, ETIMEDOUT,

@@ -19,8 +19,8 @@ CC_TEMPLATE_ cc_event_t *cc_channel_event_(cc_channel_t *channel, cc_direction_t
     return direction == CC_SENDING_ ? &channel->not_full : &channel->not_empty;
 }
 
-/* Notifies those who wait to go this way: CC_NOTIFY_ONE_, CC_NOTIFY_ALL_, and with MPMC CC_NOTIFY_RELAY_. Not CC_COLD_:
- * gcc would take the look before it for cold. */
+/* Notifies those who wait to go this way: CC_NOTIFY_ONE_, CC_NOTIFY_ALL_, and with MPMC CC_NOTIFY_RELAY_ and
+ * CC_NOTIFY_REST_. Not CC_COLD_: gcc would take the look before it for cold. */
 void cc_channel_notify_slow_(cc_channel_t *channel, cc_direction_t direction, uint32_t whom);
 CC_TEMPLATE_ void cc_channel_notify_(cc_channel_t *channel, cc_direction_t direction, uint32_t whom)
 {

@@ -176,24 +176,51 @@ bool cc_event_wait_slow_(cc_event_t *event, uint32_t key, uint64_t deadline)
 #define CC_EVENT_AWAY_NS 800
 #endif
 
+/* Spinning goes in rounds of this length. After each one the wait looks at the clock, to find out whether it lost its
+ * CPU meanwhile: 25 ns in a round (`concede info` on AMD Zen 3). */
+#if !defined(CC_EVENT_ROUND_NS)
+#define CC_EVENT_ROUND_NS 2000
+#endif
+
+/* The CPU that the last notifier of a relayed event ran on stands in the upper half of `left_to_it`, plus 1; 0: nobody
+ * has told yet, or the system does not. */
+enum { LEFT_MAX = 0xffff, CPU_SHIFT = 16 };
+
+static uint32_t own_cpu_(void)
+{
+    return ((cc_os_cpu_() + 1) & LEFT_MAX) << CPU_SHIFT;
+}
+
+static bool shares_cpu_with_notifier_(const cc_event_t *event)
+{
+    uint32_t cpu = own_cpu_();
+    return cpu != 0 && (cc_load_relaxed(&event->left_to_it) & ~(uint32_t)LEFT_MAX) == cpu; /* relaxed: a guess */
+}
+
 /* Whether the notifier of a relayed event wakes nobody, because a thread is on its way that will relay. A thread that
- * was woken and has not run for twice the time that a wake-up takes in the mean has no CPU: then another one is woken
- * beside it. The same goes for a lookout that has not looked for so long. Where that is wrong it costs one wake-up more
- * than the one that was waited for, so at most twice what was best.
+ * was woken and has not run for half of the time that a wake-up takes in the mean may have no CPU, most often because
+ * the notifier is on it: then another one is woken beside it. The same goes for a lookout that has not looked for so
+ * long. Where that is wrong it costs one wake-up more than the one that was waited for, so at most twice what was best.
+ * Whoever relays what it leaves behind does not: it has a CPU, and takes the rest itself before another could.
  *
  * The clock takes as long as the rest of this call (20 ns on AMD Zen 3). It is read by the first 64 notifiers that
  * leave it to another thread, and then by each 64th: a stream of notifies pays less than 1 ns each for it. */
-static bool leaves_it_to_another_(cc_event_t *event, uint32_t seen)
+static bool leaves_it_to_another_(cc_event_t *event, uint32_t seen, uint32_t whom)
 {
-    if (!(seen & (CC_EVENT_LOOKOUT_ | CC_EVENT_CLAIMS_))) return false;
-    uint32_t left_to_it = cc_load_relaxed(&event->left_to_it) + 1; /* relaxed, both: a guess */
-    cc_store_relaxed(&event->left_to_it, left_to_it);
-    if (left_to_it > 64 && left_to_it % 64 != 0) return true;
+    bool on_its_way = (seen & (CC_EVENT_LOOKOUT_ | CC_EVENT_CLAIMS_)) != 0;
+    if (whom == CC_NOTIFY_REST_) return on_its_way;
+    uint32_t before = cc_load_relaxed(&event->left_to_it), left = before & LEFT_MAX; /* relaxed, both: a guess */
+    if (on_its_way) left = left < LEFT_MAX ? left + 1 : 64;
+    uint32_t after = own_cpu_() | left;
+    if (after != before) cc_store_relaxed(&event->left_to_it, after);
+    if (!on_its_way) return false;
+    if (left > 64 && left % 64 != 0) return true;
     uint64_t now = cc_os_now_();
     (void)cc_snooze_seen_(now);
     const uint32_t *sign_of_life = (seen & CC_EVENT_LOOKOUT_) ? &event->looked_at : &event->woken_at;
     uint32_t ago = (uint32_t)now - cc_load_relaxed(sign_of_life); /* relaxed: a guess */
-    return ago < 2 * (uint64_t)cc_costs_wake_ns_();
+    uint32_t patience = cc_costs_wake_ns_() / 2;
+    return ago < (patience > 2 * CC_EVENT_ROUND_NS ? patience : 2 * CC_EVENT_ROUND_NS);
 }
 
 /* A lookout that got something goes away with it, and most often it is back at once: to wait for that costs less than
@@ -215,7 +242,8 @@ uint32_t cc_event_claim_(cc_event_t *event, uint32_t whom)
         uint32_t listening = seen & CC_EVENT_LISTENING_;
         uint32_t claimed = whom == CC_NOTIFY_ALL_ ? listening : 1;
         if (listening > 0) {
-            if (whom == CC_NOTIFY_RELAY_ && leaves_it_to_another_(event, seen)) return 0;
+            bool relays = whom == CC_NOTIFY_RELAY_ || whom == CC_NOTIFY_REST_;
+            if (relays && leaves_it_to_another_(event, seen, whom)) return 0;
             if (whom == CC_NOTIFY_RELAY_ && (seen & CC_EVENT_AWAY_) && !waited_for_lookout) {
                 waited_for_lookout = true;
                 seen = wait_for_lookout_(event, seen);
@@ -239,7 +267,7 @@ uint32_t cc_event_claim_(cc_event_t *event, uint32_t whom)
     uint64_t now = cc_os_now_();
     (void)cc_snooze_seen_(now);
     cc_store_relaxed(&event->woken_at, (uint32_t)now); /* relaxed, both: statistics */
-    cc_store_relaxed(&event->left_to_it, 0);
+    cc_store_relaxed(&event->left_to_it, cc_load_relaxed(&event->left_to_it) & ~(uint32_t)LEFT_MAX);
     return whom == CC_NOTIFY_ALL_ ? CC_OS_ALL : 1;
 }
 
@@ -289,12 +317,6 @@ void cc_event_unwatch_(cc_event_t *event)
  * EXPIRED      the deadline passed while it slept                    over */
 enum { START, SNOOZING, LISTENING, SLEPT, ENDED, EXPIRED };
 
-/* Spinning goes in rounds of this length. After each one the wait looks at the clock, to find out whether it lost its
- * CPU meanwhile: 25 ns in a round (`concede info` on AMD Zen 3). */
-#if !defined(CC_EVENT_ROUND_NS)
-#define CC_EVENT_ROUND_NS 2000
-#endif
-
 /* n snoozes, as cc_backoff_snooze() counts them: 1, 2, 4 ... 64 pauses, and yields after that. */
 static cc_snooze_t fixed_(uint32_t snooze_iters)
 {
@@ -328,38 +350,53 @@ static cc_snooze_t plan_(const cc_event_await_t *await, uint64_t left_ns)
     return snooze;
 }
 
-/* Whether this thread was a good lookout the last time: it spun, and something came. If not, a yield tells whether
- * somebody else wants this CPU. (A checker has neither threads nor CPUs, and all lookouts are good.) */
-#if defined(CC_MODEL)
-enum { is_good_lookout_ = true };
-#define note_good_lookout_(good) ((void)(good))
+/* How often this thread as a lookout got something since it last waited in vain. Each time saved a wake-up, and a
+ * sixteenth of that it may spend on spinning for longer than is worth it by itself: up to four times the limit, which
+ * is more than a sender's shortest sleep takes (75 us on Linux under KVM, where the limit is 18 us). So a pause in the
+ * stream seldom sends all of them to sleep, after which many messages would be late by a wake-up. */
+enum { CREDIT_PARTS = 16, CREDIT_LIMITS = 4 };
+#if defined(CC_MODEL) /* a checker has no threads to keep it for, and all its lookouts are good */
+enum { catches_ = 1 };
+#define note_catches_(n) ((void)(n))
 #else
-static _Thread_local bool is_good_lookout_;
-#define note_good_lookout_(good) (is_good_lookout_ = (good))
+static _Thread_local uint32_t catches_;
+#define note_catches_(n) (catches_ = (n))
 #endif
 
+static uint32_t credit_(uint32_t spin_limit)
+{
+    return (uint32_t)((uint64_t)spin_limit * catches_ / CREDIT_PARTS);
+}
+
+/* Whether a lookout on this CPU keeps nobody from running: not the last notifier, if it runs here; and if this thread
+ * got nothing the last time, a yield tells whether somebody else wants the CPU. */
+static bool is_good_lookout_(const cc_event_await_t *await, uint64_t *now)
+{
+    if (shares_cpu_with_notifier_(await->event)) return false;
+    bool may_yield = await->deadline == CC_FOREVER && cc_snooze_calm_() == CC_CALM_;
+    return catches_ > 0 || (may_yield && cc_snooze_yield_(now) == CC_YIELDED_);
+}
+
 /* Of the threads that wait for a relayed event one spins on behalf of all while others sleep: it becomes the lookout.
- * If there is one already, a further thread does not spin. Neither does one that would keep the other side from
- * running. */
+ * If there is one already, a further thread does not spin. Neither does one that would keep others from running. */
 static void look_out_(cc_event_await_t *await)
 {
     if (!await->relayed || await->lookout || await->pauses_left == 0) return;
-    uint32_t seen = cc_load_relaxed(&await->event->waiters); /* relaxed: a notifier that does not know of it wakes */
+    cc_event_t *event = await->event;
+    uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: a notifier that does not know of it wakes */
     if (!(seen & CC_EVENT_LISTENING_)) return;
     uint64_t now = cc_os_now_();
-    bool may_yield = await->deadline == CC_FOREVER && cc_snooze_calm_() == CC_CALM_;
-    if (!(seen & CC_EVENT_LOOKOUT_) && !is_good_lookout_ && may_yield) {
-        note_good_lookout_(cc_snooze_yield_(&now) == CC_YIELDED_);
-        seen = cc_load_relaxed(&await->event->waiters); /* relaxed: as above */
-    }
-    uint32_t lookout = (seen | CC_EVENT_LOOKOUT_) & ~CC_EVENT_AWAY_;
-    if (is_good_lookout_ && !(seen & CC_EVENT_LOOKOUT_)) {
-        cc_store_relaxed(&await->event->looked_at, (uint32_t)now); /* relaxed: a guess, there before anybody needs it */
-        await->lookout = cc_cas_relaxed(&await->event->waiters, &seen, lookout); /* relaxed: as above */
+    if (!(seen & CC_EVENT_LOOKOUT_) && is_good_lookout_(await, &now)) {
+        seen = cc_load_relaxed(&event->waiters); /* relaxed: as above */
+        uint32_t lookout = (seen | CC_EVENT_LOOKOUT_) & ~CC_EVENT_AWAY_;
+        cc_store_relaxed(&event->looked_at, (uint32_t)now); /* relaxed: a guess, there before anybody needs it */
+        /* relaxed: as above */
+        await->lookout = !(seen & CC_EVENT_LOOKOUT_) && cc_cas_relaxed(&event->waiters, &seen, lookout);
     }
     if (await->lookout) {
         await->announced = true;
         await->yields_left = 0; /* whoever relies on it must not wait for a yield to end */
+        if (await->teaches && await->deadline == CC_FOREVER) await->pauses_left += credit_(await->spin_limit);
         return;
     }
     await->pauses_left = 0;
@@ -406,7 +443,7 @@ static bool lets_others_run_(const cc_event_await_t *await)
 
 static void note_spun_(const cc_event_await_t *await)
 {
-    uint32_t spun = await->pauses_planned - await->pauses_left - await->pauses;
+    uint32_t spun = await->relayed ? 0 : await->pauses_planned - await->pauses_left - await->pauses;
     spun_ = await->yielded || await->slept ? 0 : spun_ + spun;
     if (patience_ == 0) patience_ = cc_backoff_pauses_(CC_EVENT_PATIENCE_NS);
 }
@@ -527,7 +564,7 @@ bool cc_event_await_slow_(cc_event_await_t *await)
         await->key = await->elsewhere->listen(await->elsewhere->there);
     else
         await->key = listen_(event, await->lookout ? CC_EVENT_LOOKOUT_ : 0);
-    if (await->lookout) note_good_lookout_(false);
+    if (await->lookout) note_catches_(0);
     await->lookout = false;
     await->announced = true;
     await->phase = LISTENING;
@@ -555,7 +592,11 @@ void cc_event_await_end_slow_(cc_event_await_t *await)
 {
     cc_event_t *event = await->event;
     cc_snooze_t planned = { await->pauses_planned, await->yields_planned };
-    if (await->lookout) end_lookout_(await, await->phase == SNOOZING ? CC_EVENT_AWAY_ : 0);
+    if (await->lookout) {
+        bool got_something = await->phase == SNOOZING;
+        if (got_something && catches_ < CREDIT_PARTS * CREDIT_LIMITS) note_catches_(catches_ + 1);
+        end_lookout_(await, got_something ? CC_EVENT_AWAY_ : 0);
+    }
     note_spun_(await);
     switch (await->phase) {
     case SNOOZING:

@@ -37,7 +37,7 @@ void cc_os_sleep_(uint64_t ns);
  * where the system does not tell. */
 uint64_t cc_os_cpu_time_(void);
 
-/* The number of the CPU that this thread runs on; 0 where the system does not tell. */
+/* The number of the CPU that this thread runs on; UINT32_MAX where the system does not tell. */
 uint32_t cc_os_cpu_(void);
 
 /* The asymmetric fence: after cc_os_membarrier_register_() returned true once, cc_os_membarrier_() makes every running

@@ -12,7 +12,7 @@
 #define CC_OS_CPUS_() sysconf(_SC_NPROCESSORS_ONLN)
 #endif
 #if !defined(CC_OS_CPU_) /* which CPU this thread runs on */
-#define CC_OS_CPU_() 0
+#define CC_OS_CPU_() (-1)
 #endif
 #if !defined(CC_OS_QUOTA_) /* how many CPUs the container's quota pays for */
 #define CC_OS_QUOTA_() UINT32_MAX

@@ -62,8 +62,9 @@ CC_BEGIN_DECLS
  *                                                                   FENCED and found nobody
  * snooze     0..31   what a wait does before it sleeps; 0: it has   whoever waited, if there is something new, because
  *                    not learned yet                                notifiers read this line
- * left_to_it 0..31   relayed events: notifiers that left it to      those notifiers; 0: one that wakes
+ * left_to_it 0..15   relayed events: notifiers that left it to      those notifiers; 0: one that wakes
  *                    the one who was woken
+ *           16..31   1 + the CPU of the last notifier; 0: not known notifiers, but for those that relay
  * looked_at  0..31   relayed events: cc_now_ns() when the lookout    the lookout
  *                    last looked at the clock
  *
@@ -97,8 +98,9 @@ CC_STATIC_ASSERT_(sizeof(cc_event_t) == 28, "seven words");
 
 /* Whom to wake. CC_NOTIFY_RELAY_ is for a channel's event whose waiters are relayed: each of them, when its wait is
  * over, looks whether there is something for another one and relays in its turn. So it wakes nobody while a thread is
- * on its way that will do that: one that was woken and has not run yet, or one that spins on behalf of the others. */
-enum { CC_NOTIFY_ONE_, CC_NOTIFY_ALL_, CC_NOTIFY_RELAY_ };
+ * on its way that will do that: one that was woken and has not run yet, or one that spins on behalf of the others.
+ * CC_NOTIFY_REST_ is what those waiters relay with. */
+enum { CC_NOTIFY_ONE_, CC_NOTIFY_ALL_, CC_NOTIFY_RELAY_, CC_NOTIFY_REST_ };
 CC_API CC_COLD_ void cc_event_notify_slow_(cc_event_t *event, uint32_t whom);
 CC_API bool cc_event_wait_slow_(cc_event_t *event, uint32_t key, uint64_t deadline);
 

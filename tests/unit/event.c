@@ -842,3 +842,73 @@ TEST(waiters_that_take_turns_learn_from_all_of_them)
         CHECK(i == 0 ? pauses < 10 : i == 1 ? pauses > 10 : pauses == 10);
     }
 }
+
+/* ---- Relayed: one on behalf of the others ------------------------------------------------------------------------ */
+
+static void relay(uint32_t whom)
+{
+    cc_event_notify_slow_(&event, whom);
+}
+
+/* A wait beside another thread that listens; how many pauses it spins before it sleeps, if nothing comes. */
+static unsigned pauses_of_lookout(uint32_t cpu, bool gets_something)
+{
+    fake.cpu = cpu;
+    event.snooze = 1 + 8 * 10;
+    cc_event_await_t await = cc_event_await_begin_(&event, CC_FOREVER);
+    await.relayed = true;
+    unsigned before = fake.pauses;
+    do CHECK(cc_event_await_step_(&await));
+    while (await.phase != 2 /* LISTENING */ && !(gets_something && fake.pauses > before));
+    cc_event_await_end_(&await);
+    return fake.pauses - before;
+}
+
+TEST(nobody_looks_out_where_others_want_the_cpu)
+{
+    set_up();
+    (void)!cc_event_listen(&event);
+    (void)!cc_event_listen(&event);
+    CHECK(pauses_of_lookout(0, false) > 0); /* nobody has notified yet */
+    fake.cpu = 0;
+    relay(CC_NOTIFY_RELAY_);
+    CHECK_EQ(pauses_of_lookout(0, false), 0); /* the last notifier runs here */
+    CHECK(pauses_of_lookout(1, false) > 0);
+    fake.cpu = 1; /* whoever relays is no notifier */
+    relay(CC_NOTIFY_REST_);
+    CHECK_EQ(pauses_of_lookout(0, false), 0);
+    fake.yield_ns = 50000; /* a yield runs somebody */
+    CHECK_EQ(pauses_of_lookout(1, false), 0);
+    fake.yield_ns = 1000;
+    fake.cpu = UINT32_MAX; /* the system does not tell */
+    relay(CC_NOTIFY_RELAY_);
+    CHECK(pauses_of_lookout(UINT32_MAX, false) > 0);
+}
+
+TEST(a_lookout_that_got_much_spins_for_longer_but_only_once_in_vain)
+{
+    set_up();
+    (void)!cc_event_listen(&event);
+    unsigned alone = pauses_of_lookout(1, false);
+    for (int i = 0; i < 1000; i++) (void)pauses_of_lookout(1, true);
+    unsigned limit = 30000 * 3 / 4 / 40; /* of set_up()'s costs */
+    CHECK_EQ(pauses_of_lookout(1, false), alone + 4 * limit);
+    CHECK_EQ(pauses_of_lookout(1, false), alone);
+}
+
+TEST(a_woken_thread_without_a_cpu_gets_another_beside_it_after_half_a_wake_up)
+{
+    set_up();
+    for (int i = 0; i < 3; i++) (void)!cc_event_listen(&event);
+    relay(CC_NOTIFY_RELAY_);
+    CHECK_EQ(fake.wakes, 1);
+    fake.now_ns += 14000;
+    relay(CC_NOTIFY_RELAY_);
+    CHECK_EQ(fake.wakes, 1);
+    fake.now_ns += 2000;
+    relay(CC_NOTIFY_REST_); /* it has a CPU itself */
+    CHECK_EQ(fake.wakes, 1);
+    relay(CC_NOTIFY_RELAY_);
+    CHECK_EQ(fake.wakes, 2);
+    CHECK_EQ(claims(), 2);
+}

@@ -70,8 +70,13 @@ static void common_setup(uint32_t cpus)
     busy_for_ = busy_until_ = 0;
     model_statistic(&busy_for_); /* what the policy of waiting goes by steers no more than how long one spins */
     model_statistic(&busy_until_);
-    seen_at_[0] = 0; /* the one CPU that the checker tells of */
-    model_statistic(&seen_at_[0]);
+    seen_at_[SEEN_CPUS - 1] = 0; /* where a CPU is noted that the checker does not tell of */
+    model_statistic(&seen_at_[SEEN_CPUS - 1]);
+    uint32_t *whose[] = { &sampled_at_, &sampled_, &whose_cpus_ };
+    for (size_t i = 0; i < sizeof whose / sizeof *whose; i++) {
+        *whose[i] = 0;
+        model_statistic(whose[i]);
+    }
     memset(data, 0, sizeof data);
     memset(flags, 0, sizeof flags);
     items = 0;

@@ -134,10 +134,13 @@ static void setup_sized(uint32_t kind, size_t capacity, size_t size)
     cc_channel_options_t options = { capacity, size, kind, CC_SNOOZE_NONE };
     cc_costs_set(&costs);
     cc_fence_mode_ = CC_FENCE_UNKNOWN_;
-    busy_for_ = busy_until_ = seen_at_[0] = 0;
+    busy_for_ = busy_until_ = seen_at_[SEEN_CPUS - 1] = sampled_at_ = sampled_ = whose_cpus_ = 0;
     model_statistic(&busy_for_);
     model_statistic(&busy_until_);
-    model_statistic(&seen_at_[0]);
+    model_statistic(&seen_at_[SEEN_CPUS - 1]);
+    model_statistic(&sampled_at_);
+    model_statistic(&sampled_);
+    model_statistic(&whose_cpus_);
     memset(tried, 0, sizeof tried);
     memset(accepted, 0, sizeof accepted);
     memset(received, 0, sizeof received);

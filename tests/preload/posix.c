@@ -823,6 +823,7 @@ TEST(cancelled_wait_takes_no_signal_from_another)
  * itself. */
 TEST(signal_that_meets_a_cancellation_is_passed_on)
 {
+    SKIP_IF(!preloaded(), "glibc 2.36 itself keeps the signal now and then");
     int (*mark)(pthread_t) = NULL;
     void *libc = dlopen("libc.so.6", RTLD_NOW), *found = libc ? dlsym(libc, "pthread_cancel") : NULL;
     REQUIRE(found != NULL);

@@ -476,10 +476,12 @@ static inline uint64_t select_receive(select_channels *c)
     return c->message;
 }
 
-static inline uint64_t receive_in_turn(select_channels *c)
+/* The plain call, which like a select learns the size of a message from the channel, and the typed one. */
+static inline uint64_t receive_in_turn(select_channels *c, bool typed)
 {
     bench_message_8 message;
-    (void)!typed_8_recv(c->channel[c->next], &message);
+    cc_channel_t *channel = c->channel[c->next];
+    (void)!(typed ? typed_8_recv(channel, &message) : cc_channel_recv(channel, &message));
     c->next = c->next + 1 < c->n ? c->next + 1 : 0;
     return message.value;
 }
@@ -506,25 +508,49 @@ static uint64_t poll_receive(select_channels *c)
 
 #define SUBJECT           concede_in_turn
 #define NAME              "concede recv"
-#define USES              "the typed recv of one channel after the other, which all have messages; CC_CHANNEL_MPMC"
+#define USES              "cc_channel_recv of one channel after the other, which all have messages; CC_CHANNEL_MPMC"
 #define FLAGS             BENCH_OURS
 #define CHANNELS          select_channels
 #define OPEN(c, n, room)  select_open(c, n, room, CC_CHANNEL_MPMC)
 #define CLOSE(c)          select_close(c)
 #define SEND(c, i, value) select_send(c, i, value)
-#define RECEIVE(c, value) value = receive_in_turn(c)
+#define RECEIVE(c, value) value = receive_in_turn(c, false)
 #define READY_ONLY
 #include "../loops/select.h"
 
 #define SUBJECT           concede_in_turn_spsc
-#define NAME              "concede recv, spsc"
+#define NAME              "concede recv spsc"
 #define USES              "the same with CC_CHANNEL_SPSC"
 #define FLAGS             BENCH_OURS
 #define CHANNELS          select_channels
 #define OPEN(c, n, room)  select_open(c, n, room, CC_CHANNEL_SPSC)
 #define CLOSE(c)          select_close(c)
 #define SEND(c, i, value) select_send(c, i, value)
-#define RECEIVE(c, value) value = receive_in_turn(c)
+#define RECEIVE(c, value) value = receive_in_turn(c, false)
+#define READY_ONLY
+#include "../loops/select.h"
+
+#define SUBJECT           concede_typed_in_turn
+#define NAME              "concede typed recv"
+#define USES              "the same by the recv of CC_CHANNEL_TYPED; CC_CHANNEL_MPMC"
+#define FLAGS             BENCH_OURS
+#define CHANNELS          select_channels
+#define OPEN(c, n, room)  select_open(c, n, room, CC_CHANNEL_MPMC)
+#define CLOSE(c)          select_close(c)
+#define SEND(c, i, value) select_send(c, i, value)
+#define RECEIVE(c, value) value = receive_in_turn(c, true)
+#define READY_ONLY
+#include "../loops/select.h"
+
+#define SUBJECT           concede_typed_in_turn_spsc
+#define NAME              "concede typed recv spsc"
+#define USES              "the same with CC_CHANNEL_SPSC"
+#define FLAGS             BENCH_OURS
+#define CHANNELS          select_channels
+#define OPEN(c, n, room)  select_open(c, n, room, CC_CHANNEL_SPSC)
+#define CLOSE(c)          select_close(c)
+#define SEND(c, i, value) select_send(c, i, value)
+#define RECEIVE(c, value) value = receive_in_turn(c, true)
 #define READY_ONLY
 #include "../loops/select.h"
 
@@ -610,6 +636,8 @@ static const bench_subject *const subjects[] = {
     &concede_select_spsc,
     &concede_in_turn,
     &concede_in_turn_spsc,
+    &concede_typed_in_turn,
+    &concede_typed_in_turn_spsc,
     &concede_poll,
     NULL,
 };

@@ -585,7 +585,8 @@ TEST(a_hostile_process_cannot_make_us_crash_or_hang)
             unsigned char *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
             for (;;) {
                 uint64_t dice = test_random(&random);
-                size_t at = dice % 3 == 0 ? (dice >> 8) % 4096 : 65536 + (dice >> 8) % ((size_t)bytes - 65536);
+                size_t at =
+                    (size_t)(dice % 3 == 0 ? (dice >> 8) % 4096 : 65536 + (dice >> 8) % ((size_t)bytes - 65536));
                 if ((dice >> 40 & 3) == 0)
                     memory[at] = (unsigned char)(dice >> 48);
                 else

@@ -6,7 +6,7 @@
 
 Each row of the first is one workload: concede, what comes with the C library, and the best of the other libraries that
 are like concede in whether a thread that waits long gives its CPU away. The maps follow, if they were measured: a
-square for each cell, and the cells that are behind by most, in words.
+square for each cell by its rate, and in words how many are ahead and behind in each measure, and the lowest rates.
 """
 import pathlib
 import re
@@ -82,29 +82,29 @@ MAPS = [
 ]
 MEASURES = ["rate", "p50", "p99", "p999", "CPU", "Jain"]
 AHEAD, EVEN, BEHIND = "\U0001f7e9", "\u2b1c", "\U0001f7e5"
-SHOWN = 4  # of the figures that are behind by most
+SHOWN = 3  # of the lowest rates
 
 
-def square(row):
-    if any(row[m].startswith("!") for m in MEASURES):
-        return BEHIND
-    return AHEAD if any(row[m].startswith("+") for m in MEASURES) else EVEN
+def standing(row, measure):
+    return {"!": BEHIND, "+": AHEAD}.get(row[measure][:1], EVEN)
 
 
 def small_map(rows, corner, across, right, inside, says, words):
     rows = [{k: v.strip("*") for k, v in row.items()} for row in rows]  # what is behind is bold, too
     columns = sorted({r[right] for r in rows}, key=value)
     insides = sorted({tuple(r[c] for c in inside) for r in rows}, key=lambda values: [value(v) for v in values])
-    squares = {(r["name"], r[right], tuple(r[c] for c in inside)): square(r) for r in rows}
+    squares = {(r["name"], r[right], tuple(r[c] for c in inside)): standing(r, "rate") for r in rows}
     out = ["| %s | %s %s |" % (corner, across, " | ".join(columns)), "|---" * (len(columns) + 1) + "|"]
     for name in dict.fromkeys(r["name"] for r in rows):
         cells = ["".join(squares.get((name, c, i), "") for i in insides) for c in columns]
         out.append("| %s | %s |" % (name, " | ".join(cells)))
-    behind = sorted(((value(r[m].strip("!")), m, words.format(**r)) for r in rows for m in MEASURES
-                     if r[m].startswith("!")))
+    counts = ["%s %s" % (m, " / ".join(str(sum(bool(r[m]) and standing(r, m) == s for r in rows))
+                                       for s in (AHEAD, EVEN, BEHIND))) for m in MEASURES]
+    says += " Cells ahead / even / behind, by measure: %s." % ", ".join(counts)
+    behind = sorted((value(r["rate"].strip("!")), words.format(**r)) for r in rows if standing(r, "rate") == BEHIND)
     if behind:
-        says += " The worst of %d figures that are behind, as a part of the best: %s." % (len(behind), "; ".join(
-            "%s: %s %.2f" % (where, m, times) for times, m, where in behind[:SHOWN]))
+        says += " The lowest rates, as a part of the best: %s." % "; ".join(
+            "%s: %.2f" % (where, times) for times, where in behind[:SHOWN])
     return out + [""] + wrapped(says) + [""]
 
 
@@ -117,9 +117,9 @@ def maps(text):
     found = [m for m in MAPS if m[0] in all_of_them]
     if not found:
         return ""
-    out = [""] + wrapped("The same for every section, rate and shape, one square a cell: %s ahead of the best other "
-                         "that sleeps in rate, p50, p99, p999, CPU time or fairness and behind in none, %s even, %s "
-                         "behind in one of them; all figures stand in [doc/benchmarks.md](doc/benchmarks.md)."
+    out = [""] + wrapped("The rate for every section, interval and shape, a square each: %s ahead of the best other "
+                         "that sleeps, %s even, %s behind by more than a twentieth, and more than the noise. All "
+                         "measures of all cells: [doc/benchmarks.md](doc/benchmarks.md)."
                          % (AHEAD, EVEN, BEHIND)) + [""]
     for workload, *how in found:
         out += small_map(all_of_them[workload], *how)

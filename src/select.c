@@ -26,8 +26,9 @@ bool cc_select_are_valid_(const cc_select_case_t *cases, size_t n)
 /* ---- Trying ----------------------------------------------------------------------------------------------------- */
 
 /* Where to begin, so that each case is the first as often as the others. Each thread has a number that goes round in
- * steps of 2^32 divided by the golden ratio. Of such a series every second number is spread as evenly, and every third,
- * and so on: it is fair also to a thread that takes turns between several selects. */
+ * steps of 2^32 divided by the golden ratio. Of such a series every second number is spread as evenly, and so are those
+ * at most other strides: it is fair also to a thread that takes turns between several selects. At a stride that is a
+ * large Fibonacci number the series moves slowly, and it takes some thousand turns until all have had their share. */
 static size_t start_(size_t n, uint32_t order)
 {
     if (order == CC_SELECT_IN_ORDER) return 0;

@@ -822,6 +822,17 @@ CC_MUST_USE_ selected select_for(order how, const std::chrono::duration<Rep, Per
 {
     return select_until(how, cc_deadline_in(detail::nanoseconds(duration)), cases...);
 }
+template <class Clock, class Duration, class... Cases>
+CC_MUST_USE_ selected select_until(order how, const std::chrono::time_point<Clock, Duration> &time,
+                                   Cases... cases) noexcept
+{
+    selected done = { ETIMEDOUT, 0, 0 };
+    (void)detail::until(time, [&](uint64_t ns) {
+        done = select_until(how, cc_deadline_in(ns), cases...);
+        return done.error != ETIMEDOUT;
+    });
+    return done;
+}
 
 } // namespace concede
 

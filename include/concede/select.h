@@ -14,7 +14,7 @@
  * the others.
  *
  *   order                 if several are ready
- *   CC_SELECT_FAIR        any of them, so that none starves
+ *   CC_SELECT_FAIR        each in its turn, so that none starves; one that is not ready leaves its turn to the next
  *   CC_SELECT_IN_ORDER    the first one in the array
  *
  * The same channel may be in several cases, to send and to receive, and in the selects of several threads beside plain

@@ -574,6 +574,13 @@ TEST(select_takes_the_first_ready_case_of_any_type)
     CHECK(text == "other");
     done = concede::select(concede::order::in_order, concede::on_send(numbers, 7), concede::on_recv(texts, text));
     CHECK(done && done.which == 0 && numbers.size() == 1);
+    // A time of any clock; one that has passed still tries once.
+    done = concede::select_until(concede::order::fair, std::chrono::steady_clock::now() + milliseconds(1),
+                                 concede::on_recv(texts, text));
+    CHECK_EQ(done.error, ETIMEDOUT);
+    done = concede::select_until(concede::order::fair, std::chrono::system_clock::now() - milliseconds(1),
+                                 concede::on_send(texts, other));
+    CHECK(done && texts.size() == 1);
     done = concede::select_until(concede::order::fair, 0, concede::on_recv(numbers, number, false));
     CHECK(done.error == ETIMEDOUT && numbers.size() == 1);
     CHECK_EQ(concede::select(concede::order::fair, concede::on_recv(numbers, number, false)).error, EINVAL);

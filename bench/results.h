@@ -73,7 +73,7 @@ typedef struct bench_run {
 } bench_run;
 
 typedef struct bench_report {
-    char version[32], date[32], command[256];
+    char version[32], date[32], command[1024];
     char cpu[128], system[192], libc[48], compiler[96], clock[24], pin[32];
     char neighbours[24]; /* as the option has it: "1" or "1@0"; "": none */
     uint32_t cpus;

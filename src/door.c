@@ -178,16 +178,11 @@ static bool is_operation_(const cc_channel_t *channel, uint32_t operation)
     return channel && (operation == CC_SELECT_RECV || operation == CC_SELECT_SEND);
 }
 
-static cc_direction_t direction_of_(uint32_t operation)
-{
-    return operation == CC_SELECT_SEND ? CC_SENDING_ : CC_RECEIVING_;
-}
-
 int cc_channel_fd(cc_channel_t *channel, uint32_t operation, int *fd)
 {
     if (!is_operation_(channel, operation) || !fd) return EINVAL;
     if (cc_channel_is_shared_(channel)) return ENOSYS; /* a descriptor is this process's, and so is the door */
-    cc_door_t *door = door_(channel, direction_of_(operation));
+    cc_door_t *door = door_(channel, cc_select_way_(operation));
     int error = 0, made[2] = { 0, 0 };
     cc_lock_acquire(&door->lock);
     if (door->descriptors[0] == 0) {
@@ -196,7 +191,7 @@ int cc_channel_fd(cc_channel_t *channel, uint32_t operation, int *fd)
     }
     if (error == 0) *fd = door->descriptors[0] - 1;
     cc_lock_release(&door->lock);
-    serve_(cc_channel_event_(channel, direction_of_(operation)), door);
+    serve_(cc_channel_event_(channel, cc_select_way_(operation)), door);
     return error;
 }
 
@@ -237,7 +232,7 @@ static uint32_t wait_until_rung_(cc_door_t *door)
 bool cc_channel_arm(cc_channel_t *channel, uint32_t operation)
 {
     if (!is_operation_(channel, operation) || cc_channel_is_shared_(channel)) return false;
-    cc_direction_t direction = direction_of_(operation);
+    cc_direction_t direction = cc_select_way_(operation);
     cc_event_t *event = cc_channel_event_(channel, direction);
     cc_door_t *door = door_(channel, direction);
     if (door->descriptors[0] == 0) return false; /* nobody has asked for it by cc_channel_fd() */

@@ -23,9 +23,13 @@ void cc_door_leave_(cc_select_case_t *one);
 /* Whether a select can be asked for these cases. */
 bool cc_select_are_valid_(const cc_select_case_t *cases, size_t n);
 
+CC_TEMPLATE_ cc_direction_t cc_select_way_(uint32_t operation)
+{
+    return operation == CC_SELECT_SEND ? CC_SENDING_ : CC_RECEIVING_;
+}
 CC_TEMPLATE_ cc_direction_t cc_select_direction_(const cc_select_case_t *one)
 {
-    return one->operation == CC_SELECT_SEND ? CC_SENDING_ : CC_RECEIVING_;
+    return cc_select_way_(one->operation);
 }
 
 /* ---- Between processes: shared.c -------------------------------------------------------------------------------- */

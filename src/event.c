@@ -413,7 +413,6 @@ static void look_out_(cc_event_await_t *await)
 #define CC_EVENT_PATIENCE_NS 10000
 #endif
 enum { PATIENCE_ALONE = 64, PATIENCE_BESIDE_OTHERS = 4096 }; /* times as long */
-enum { LONG_YIELD_NS = 200000 }; /* to another program, or to one of our threads that does not wait */
 #if defined(CC_MODEL)
 #define lets_others_run_(await) false
 #define note_spun_(await)       ((void)(await))
@@ -422,7 +421,7 @@ static _Thread_local uint32_t spun_, patience_; /* in pauses */
 
 static uint32_t patience_after_(uint64_t yielded_ns, uint64_t now, uint32_t least)
 {
-    if (yielded_ns < LONG_YIELD_NS) return least;
+    if (yielded_ns < CC_LOST_CPU_NS_) return least; /* else to a thread that does not wait, ours or not */
     cc_whose_t whose = cc_snooze_whose_cpus_(now);
     return whose == CC_OURS_ ? least : least * (whose == CC_OTHERS_ ? PATIENCE_BESIDE_OTHERS : PATIENCE_ALONE);
 }

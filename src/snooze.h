@@ -53,6 +53,10 @@ cc_ending_t cc_snooze_yield_(uint64_t *now);
  * calls it, so that a thread that loses its CPU knows whether it lost it to one of ours. */
 uint32_t cc_snooze_seen_(uint64_t now);
 
+/* A thread that was off its CPU for so long has lost it to one that does not wait: yields to threads that do last some
+ * microseconds, and a time slice lasts milliseconds; see cc_snooze_yield_(). */
+enum { CC_LOST_CPU_NS_ = 200000 };
+
 /* Whether a thread lost this CPU to another program between `began` and `now`, in which it did something that takes
  * `expected` ns by itself. */
 bool cc_snooze_lost_cpu_(uint32_t cpu, uint64_t began, uint64_t expected, uint64_t now);

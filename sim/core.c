@@ -21,7 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { WORDS = SIM_CPUS / 64, STORES = 16, PREFETCHES = 4, STACK = 64 * 1024, THREADS = 2048 };
+enum { WORDS = SIM_CPUS / 64, STORES = 16, PREFETCHES = 16, STACK = 64 * 1024, THREADS = 2048 };
 #define NEVER UINT64_MAX
 
 typedef struct cpu_set {
@@ -802,19 +802,27 @@ static void touch(const void *p, size_t bytes, bool writes)
     }
 }
 
-/* Nobody waits for it. Where all places are taken it is forgotten, as a CPU may. */
+/* Nobody waits for it, but it is a transfer as any other: it takes the line from who has it, and queues with those who
+ * want it. A CPU has `stores` lines on their way at once, for stores or like this; beyond that it is forgotten, which a
+ * CPU may do. */
 void sim_prefetch_(const void *p)
 {
+    prefetch *room = NULL;
+    uint32_t under_way = self->store_count;
+    spend(cost.hit);
     catch_up();
     line *l = find_line(p);
     if (can_write(l, self->cpu) || is_own(l)) return;
     for (prefetch *f = self->prefetches; f < self->prefetches + PREFETCHES; f++) {
         if (f->event.place && f->request.line == l) return;
-        if (f->event.place) continue;
-        f->event = (event){ PREFETCHED, 0, self };
-        schedule(&f->event, ask(l, &f->request, self->cpu, true));
-        return;
+        if (f->event.place)
+            under_way++;
+        else
+            room = f;
     }
+    if (!room || under_way >= (uint32_t)machine.stores) return;
+    room->event = (event){ PREFETCHED, 0, self };
+    schedule(&room->event, ask(l, &room->request, self->cpu, true));
 }
 
 void *sim_copy_(void *to, const void *from, size_t bytes)
@@ -1034,23 +1042,8 @@ uint32_t cc_os_quota_(void)
     return UINT32_MAX;
 }
 
-const char *cc_os_sequence_area_(uintptr_t *area)
-{
-    (void)area;
-    return "the simulated system has no restartable sequences";
-}
-
-bool cc_os_sequence_barrier_(void)
-{
-    return false;
-}
-
-bool cc_os_has_sb_(void)
-{
-    return false;
-}
-
-/* Nothing that is simulated polls a descriptor, or shares memory with another process. */
+/* There are no restartable sequences, and nothing that is simulated polls a descriptor, or shares memory with another
+ * process. */
 #include "os_none.h"
 
 static void happen(event *e)

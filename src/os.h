@@ -100,14 +100,20 @@ uint32_t cc_os_forks_(void);
 void *cc_os_segment_map_(int own, size_t header, size_t gap, size_t bytes);
 void cc_os_segment_unmap_(void *mapping, size_t header, size_t gap, size_t bytes);
 
-/* Locks of a segment, by their numbers. Each is held by one `own` descriptor at most, and the system takes it back when
- * the process that has it dies, after the last of its threads. Who takes it, or asks for it, sees all that those did
- * who had it before, until they gave it back or died. None of these waits. */
+/* Where the locks of a segment are: of one that was just made, told in a number that is kept in it, and of one that was
+ * opened, found by that number. Before any other of the calls below. 0; EPROTO: they are gone; EACCES; ENOMEM. */
+int cc_os_segment_place_locks_(int own, uint64_t *where);
+int cc_os_segment_find_locks_(int own, uint64_t where);
+
+/* Locks of a segment, by their numbers, 0 to 63. Each is held by one `own` descriptor at most, and the system takes it
+ * back when the process that has it dies, after the last of its threads. Who takes it, or asks for it, sees all that
+ * those did who had it before, until they gave it back or died. None of these waits. */
 bool cc_os_segment_lock_(int own, uint32_t number);      /* takes it; false: another has it */
 void cc_os_segment_unlock_(int own, uint32_t number);    /* gives it back */
 bool cc_os_segment_is_locked_(int own, uint32_t number); /* whether another has it */
 
-/* cc_os_wait_() and cc_os_wake_() for a word in a segment. The wake returns how many it woke. */
+/* cc_os_wait_() and cc_os_wake_() for a word in a segment. The wake returns 0 if now nobody sleeps there who slept
+ * before: it woke nobody, or, where the system does not tell how many it woke, everybody. */
 int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadline);
 uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count);
 
@@ -121,7 +127,8 @@ typedef struct cc_os_word {
 } cc_os_word_t;
 int cc_os_wait_several_(const cc_os_word_t *words, size_t count, uint64_t deadline);
 
-/* The asymmetric fence for all threads of all processes that have registered for it. */
+/* The heavy side of fence.h for all processes that have registered for it: makes all of their threads pass a full
+ * fence, or takes one where cc_fence_light_() is a full one in every process of the system. */
 bool cc_os_membarrier_shared_register_(void);
 bool cc_os_membarrier_shared_(void);
 

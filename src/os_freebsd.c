@@ -10,7 +10,7 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+static int wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, int operation)
 {
     struct _umtx_time until;
     void *address = (void *)(uintptr_t)word, *size = NULL, *time = NULL;
@@ -26,17 +26,40 @@ int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
         size = (void *)sizeof until;
         time = &until;
     }
-    if (_umtx_op(address, UMTX_OP_WAIT_UINT_PRIVATE, expected, size, time) != 0) result = errno;
+    if (_umtx_op(address, operation, expected, size, time) != 0) result = errno;
     errno = saved;
     if (result == EINTR) return EINTR;
     return result == ETIMEDOUT && cc_os_now_() >= deadline ? ETIMEDOUT : 0;
 }
 
-void cc_os_wake_(const uint32_t *word, uint32_t count)
+static void wake_(const uint32_t *word, uint32_t count, int operation)
 {
     int saved = errno;
-    _umtx_op((void *)(uintptr_t)word, UMTX_OP_WAKE_PRIVATE, count < INT_MAX ? count : INT_MAX, NULL, NULL);
+    _umtx_op((void *)(uintptr_t)word, operation, count < INT_MAX ? count : INT_MAX, NULL, NULL);
     errno = saved;
+}
+
+int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    return wait_(word, expected, deadline, UMTX_OP_WAIT_UINT_PRIVATE);
+}
+
+void cc_os_wake_(const uint32_t *word, uint32_t count)
+{
+    wake_(word, count, UMTX_OP_WAKE_PRIVATE);
+}
+
+int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    return wait_(word, expected, deadline, UMTX_OP_WAIT_UINT);
+}
+
+/* The system does not tell whether it woke anybody. If it never woke all of them, every message would call it. */
+uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count)
+{
+    (void)count;
+    wake_(word, CC_OS_ALL, UMTX_OP_WAKE);
+    return 0;
 }
 
 static long usable_cpus(void)
@@ -50,6 +73,7 @@ static long usable_cpus(void)
     return cpus;
 }
 
+#include "os_shm.h"
 #define CC_OS_CPUS_()          usable_cpus()
 #define CC_OS_IS_PRIVILEGED_() issetugid()
 #include "os_unix.h"

@@ -7,20 +7,23 @@
 /* The calls under the documented ones, in libSystem since macOS 10.12 and used by every language runtime there. */
 extern int __ulock_wait(uint32_t operation, void *address, uint64_t value, uint32_t timeout_us);
 extern int __ulock_wake(uint32_t operation, void *address, uint64_t ignored);
-#define COMPARE_AND_WAIT UINT32_C(1)
-#define WAKE_ALL         UINT32_C(0x00000100)
-#define NO_ERRNO         UINT32_C(0x01000000) /* the result is 0 or more, or a negative errno */
+#define COMPARE_AND_WAIT        UINT32_C(1)
+#define COMPARE_AND_WAIT_SHARED UINT32_C(3) /* since macOS 10.15 */
+#define WAKE_ALL                UINT32_C(0x00000100)
+#define NO_ERRNO                UINT32_C(0x01000000) /* the result is 0 or more, or a negative errno */
 
-/* 0 or more, or a negative errno; `ns` is CC_FOREVER or at least 1. */
-static int wait_for(const uint32_t *word, uint32_t expected, uint64_t ns)
+/* 0 or more, or a negative errno; `ns` is CC_FOREVER or at least 1. `shared`: other processes have the word, too. */
+static int wait_for(const uint32_t *word, uint32_t expected, uint64_t ns, bool shared)
 {
     void *address = (void *)(uintptr_t)word;
+    uint32_t operation = shared ? COMPARE_AND_WAIT_SHARED : COMPARE_AND_WAIT;
     if (__builtin_available(macOS 14.4, *)) {
         int saved = errno, result;
+        os_sync_wait_on_address_flags_t flags = shared ? OS_SYNC_WAIT_ON_ADDRESS_SHARED : OS_SYNC_WAIT_ON_ADDRESS_NONE;
         if (ns == CC_FOREVER)
-            result = os_sync_wait_on_address(address, expected, sizeof *word, OS_SYNC_WAIT_ON_ADDRESS_NONE);
+            result = os_sync_wait_on_address(address, expected, sizeof *word, flags);
         else
-            result = os_sync_wait_on_address_with_timeout(address, expected, sizeof *word, OS_SYNC_WAIT_ON_ADDRESS_NONE,
+            result = os_sync_wait_on_address_with_timeout(address, expected, sizeof *word, flags,
                                                           OS_CLOCK_MACH_ABSOLUTE_TIME, ns);
         if (result < 0) result = -errno;
         errno = saved;
@@ -29,10 +32,10 @@ static int wait_for(const uint32_t *word, uint32_t expected, uint64_t ns)
     /* Microseconds, rounded up, so that it never ends early; 0 means for ever. A time that does not fit does end early:
      * that is a wait that returns for no reason. */
     uint64_t us = ns == CC_FOREVER ? 0 : (ns - 1) / 1000 + 1;
-    return __ulock_wait(COMPARE_AND_WAIT | NO_ERRNO, address, expected, us < UINT32_MAX ? (uint32_t)us : UINT32_MAX);
+    return __ulock_wait(operation | NO_ERRNO, address, expected, us < UINT32_MAX ? (uint32_t)us : UINT32_MAX);
 }
 
-int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+static int wait_until(const uint32_t *word, uint32_t expected, uint64_t deadline, bool shared)
 {
     uint64_t ns = CC_FOREVER;
     if (cc_load_relaxed(word) != expected) return EAGAIN; /* the system call would not tell this from a wake */
@@ -41,29 +44,56 @@ int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
         if (now >= deadline) return ETIMEDOUT;
         ns = deadline - now;
     }
-    int result = wait_for(word, expected, ns);
+    int result = wait_for(word, expected, ns, shared);
     if (result == -EINTR) return EINTR;
     return result == -ETIMEDOUT && cc_os_now_() >= deadline ? ETIMEDOUT : 0;
 }
 
-void cc_os_wake_(const uint32_t *word, uint32_t count)
+/* Whether it woke anybody. */
+static bool wake(const uint32_t *word, uint32_t count, bool shared)
 {
     void *address = (void *)(uintptr_t)word;
-    bool all = count == CC_OS_ALL;
+    uint32_t operation = shared ? COMPARE_AND_WAIT_SHARED : COMPARE_AND_WAIT;
+    bool all = count == CC_OS_ALL, any = false;
     int saved = errno, result = 0; /* ENOENT: nobody slept there */
     for (; count > 0 && result >= 0; count = all ? 0 : count - 1) {
         if (__builtin_available(macOS 14.4, *)) {
+            os_sync_wake_by_address_flags_t flags =
+                shared ? OS_SYNC_WAKE_BY_ADDRESS_SHARED : OS_SYNC_WAKE_BY_ADDRESS_NONE;
             if (all)
-                result = os_sync_wake_by_address_all(address, sizeof *word, OS_SYNC_WAKE_BY_ADDRESS_NONE);
+                result = os_sync_wake_by_address_all(address, sizeof *word, flags);
             else
-                result = os_sync_wake_by_address_any(address, sizeof *word, OS_SYNC_WAKE_BY_ADDRESS_NONE);
+                result = os_sync_wake_by_address_any(address, sizeof *word, flags);
         } else {
-            result = __ulock_wake(COMPARE_AND_WAIT | NO_ERRNO | (all ? WAKE_ALL : 0), address, 0);
+            result = __ulock_wake(operation | NO_ERRNO | (all ? WAKE_ALL : 0), address, 0);
         }
+        any = any || result >= 0;
     }
     errno = saved;
+    return any;
 }
 
+int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    return wait_until(word, expected, deadline, false);
+}
+
+void cc_os_wake_(const uint32_t *word, uint32_t count)
+{
+    (void)wake(word, count, false);
+}
+
+int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    return wait_until(word, expected, deadline, true);
+}
+
+uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count)
+{
+    return wake(word, count, true);
+}
+
+#include "os_shm.h"
 #define CC_OS_CLOCK_           CLOCK_UPTIME_RAW
 #define CC_OS_IS_PRIVILEGED_() issetugid()
 #include "os_unix.h"

@@ -1,8 +1,27 @@
-/* os_none.h: the bell, and the part of os.h that stands under "Between processes", for a system that has no such thing.
- * A file that has the one or the other, and includes this, defines CC_OS_HAS_BELL_ or CC_OS_HAS_SEGMENTS_ before. */
+/* os_none.h: what os.h asks for and a system may lack: restartable sequences, ARM64's `sb`, the bell, and what stands
+ * under "Between processes". A file that has one of these, and includes this, defines its CC_OS_HAS_..._ before. */
 #if defined(__GNUC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+#endif
+
+#if !defined(CC_OS_HAS_SEQUENCES_)
+const char *cc_os_sequence_area_(uintptr_t *area)
+{
+    return "the system has no restartable sequences";
+}
+
+bool cc_os_sequence_barrier_(void)
+{
+    return false;
+}
+#endif
+
+#if !defined(CC_OS_HAS_SB_)
+bool cc_os_has_sb_(void)
+{
+    return false;
+}
 #endif
 
 #if !defined(CC_OS_HAS_BELL_)
@@ -51,6 +70,16 @@ void *cc_os_segment_map_(int own, size_t header, size_t gap, size_t bytes)
 
 void cc_os_segment_unmap_(void *mapping, size_t header, size_t gap, size_t bytes)
 {
+}
+
+int cc_os_segment_place_locks_(int own, uint64_t *where)
+{
+    return ENOSYS;
+}
+
+int cc_os_segment_find_locks_(int own, uint64_t where)
+{
+    return ENOSYS;
 }
 
 bool cc_os_segment_lock_(int own, uint32_t number)

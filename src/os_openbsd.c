@@ -1,5 +1,6 @@
 /* os_openbsd.c: futex, sched_yield, CLOCK_MONOTONIC. */
 #include "os.h"
+#include <concede/atomic.h>
 #include <limits.h>
 #include <sys/time.h>
 #include <sys/futex.h>
@@ -7,7 +8,7 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+static int wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, int operation)
 {
     struct timespec left, *timeout = NULL;
     volatile uint32_t *address = (volatile uint32_t *)(uintptr_t)word;
@@ -19,19 +20,43 @@ int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
         timeout = &left;
     }
     /* Releases differ in whether the error is the result or in errno. */
-    result = futex(address, FUTEX_WAIT_PRIVATE, (int)expected, timeout, NULL);
+    result = futex(address, operation, (int)expected, timeout, NULL);
     if (result == -1) result = errno;
     errno = saved;
     if (result == EAGAIN || result == EINTR) return result;
     return result == ETIMEDOUT && cc_os_now_() >= deadline ? ETIMEDOUT : 0;
 }
 
-void cc_os_wake_(const uint32_t *word, uint32_t count)
+/* How many it woke. */
+static int wake_(const uint32_t *word, uint32_t count, int operation)
 {
     int saved = errno;
-    futex((volatile uint32_t *)(uintptr_t)word, FUTEX_WAKE_PRIVATE, count < INT_MAX ? (int)count : INT_MAX, NULL, NULL);
+    int woken =
+        futex((volatile uint32_t *)(uintptr_t)word, operation, count < INT_MAX ? (int)count : INT_MAX, NULL, NULL);
     errno = saved;
+    return woken > 0 ? woken : 0;
 }
 
+int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    return wait_(word, expected, deadline, FUTEX_WAIT_PRIVATE);
+}
+
+void cc_os_wake_(const uint32_t *word, uint32_t count)
+{
+    (void)wake_(word, count, FUTEX_WAKE_PRIVATE);
+}
+
+int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    return wait_(word, expected, deadline, FUTEX_WAIT);
+}
+
+uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count)
+{
+    return (uint32_t)wake_(word, count, FUTEX_WAKE);
+}
+
+#include "os_shm.h"
 #define CC_OS_IS_PRIVILEGED_() issetugid()
 #include "os_unix.h"

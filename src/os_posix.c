@@ -59,8 +59,8 @@ static void set_up(void)
 static bucket *lock_bucket(const uint32_t *word)
 {
     pthread_once(&once, set_up);
-    uint64_t hash =
-        (uint64_t)(uintptr_t)word * UINT64_C(0x9e3779b97f4a7c15); /* 2^64 / golden ratio: spreads neighbours */
+    /* 2^64 divided by the golden ratio, which spreads neighbours */
+    uint64_t hash = (uint64_t)(uintptr_t)word * UINT64_C(0x9e3779b97f4a7c15);
     bucket *b = &buckets[hash >> (64 - BUCKET_BITS)];
     pthread_mutex_lock(&b->mutex);
     return b;

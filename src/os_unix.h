@@ -21,13 +21,6 @@
 #define CC_OS_MEMBARRIER_REGISTER_() false
 #define CC_OS_MEMBARRIER_()          false
 #endif
-#if !defined(CC_OS_SEQUENCE_AREA_)
-#define CC_OS_SEQUENCE_AREA_(area) ((void)(area), "the system has no restartable sequences")
-#define CC_OS_SEQUENCE_BARRIER_()  false
-#endif
-#if !defined(CC_OS_HAS_SB_)
-#define CC_OS_HAS_SB_() false
-#endif
 #if !defined(CC_OS_IS_PRIVILEGED_) /* whether the program has more rights than its caller */
 #define CC_OS_IS_PRIVILEGED_() (getuid() != geteuid() || getgid() != getegid())
 #endif
@@ -68,16 +61,6 @@ bool cc_os_membarrier_(void)
     return CC_OS_MEMBARRIER_();
 }
 
-const char *cc_os_sequence_area_(uintptr_t *area)
-{
-    return CC_OS_SEQUENCE_AREA_(area);
-}
-
-bool cc_os_sequence_barrier_(void)
-{
-    return CC_OS_SEQUENCE_BARRIER_();
-}
-
 uint32_t cc_os_cpus_(void)
 {
     long cpus = (long)CC_OS_CPUS_();
@@ -87,11 +70,6 @@ uint32_t cc_os_cpus_(void)
 uint32_t cc_os_quota_(void)
 {
     return CC_OS_QUOTA_();
-}
-
-bool cc_os_has_sb_(void)
-{
-    return CC_OS_HAS_SB_();
 }
 
 const char *cc_os_environment_(const char *name)

@@ -124,22 +124,6 @@ uint32_t cc_os_quota_(void)
     return cpus > 1 ? (uint32_t)cpus : 1;
 }
 
-const char *cc_os_sequence_area_(uintptr_t *area)
-{
-    (void)area;
-    return "the system has no restartable sequences";
-}
-
-bool cc_os_sequence_barrier_(void)
-{
-    return false;
-}
-
-bool cc_os_has_sb_(void)
-{
-    return false;
-}
-
 const char *cc_os_environment_(const char *name)
 {
     return getenv(name);

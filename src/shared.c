@@ -80,7 +80,10 @@ int cc_shared_report_(cc_channel_t *channel, bool just_slept)
     if (!just_slept && waits % LOOK_EVERY != 0) return 0;
     uint32_t now = (uint32_t)(cc_os_now_() / NS_PER_MS);
     if (now - cc_load_relaxed(&shared->looked_at) >= CC_SHARED_LOOK_MS) cc_shared_look_for_deaths_(shared, now);
-    return report_(shared);
+    int result = report_(shared);
+    if (result != 0)
+        cc_store_relaxed(&shared->waits, LOOK_EVERY - 1); /* the next wait asks at once: there may be more */
+    return result;
 }
 
 /* ---- Sleeping and waking ---------------------------------------------------------------------------------------- */
@@ -399,8 +402,8 @@ static void leave_(cc_shared_t *shared)
 
 #if !defined(CC_MODEL)
 
-enum { HEADER = 65536, GAP = 65536, VERSION = 1, NAME_MAX_ = 201 }; /* no system has larger pages */
-#define MAGIC UINT32_C(0x636f6e63)                                  /* "conc" */
+enum { HEADER = 65536, GAP = 65536, PAGE_LEAST = 4096, VERSION = 2, NAME_MAX_ = 201 }; /* no page is larger */
+#define MAGIC UINT32_C(0x636f6e63)                                                     /* "conc" */
 
 #define PRIVATE_BYTES offsetof(cc_channel_t, spsc)
 
@@ -429,7 +432,8 @@ static uint64_t check_(const cc_segment_t *segment)
 {
     uint64_t hash = mix_(segment->layout, (uint64_t)segment->version << 32 | segment->kind);
     hash = mix_(mix_(hash, segment->bytes), segment->capacity);
-    return mix_(mix_(hash, segment->message_size), segment->snooze_iters);
+    hash = mix_(mix_(hash, segment->message_size), segment->snooze_iters);
+    return mix_(hash, segment->locks);
 }
 
 static bool is_name_(const char *name)
@@ -501,13 +505,17 @@ static int create_(cc_shared_t **shared, const char *name, const cc_channel_opti
     if (error != 0) return error;
     while (capacity < options->capacity) capacity *= 2;
     cc_shared_t *s = map_(own, bytes);
-    if (!s) {
-        cc_os_segment_close_(own);
+    error = s ? cc_os_segment_place_locks_(own, &s->segment->locks) : ENOMEM;
+    if (error != 0) {
+        if (s)
+            unmap_(s);
+        else
+            cc_os_segment_close_(own);
         if (name)
             (void)cc_os_segment_unlink_(name);
         else
             cc_os_segment_close_(*handed_on);
-        return ENOMEM;
+        return error;
     }
     cc_channel_t *channel;
     error = cc_channel_init(cc_shared_channel(s), bytes - HEADER + PRIVATE_BYTES, options, &channel);
@@ -538,28 +546,31 @@ int cc_shared_create_fd(cc_shared_t **shared, const cc_channel_options_t *option
     return fd ? create_(shared, NULL, options, fd) : EINVAL;
 }
 
-/* Whether the segment is one of ours, whole, and of these bytes; tells what is in it. Each word is read once. */
-static bool is_ours_(const cc_segment_t *shared_segment, size_t bytes, cc_channel_options_t *options)
+/* Whether the segment is one of ours, whole, and of these bytes, which a system may have rounded up to pages; tells
+ * what is in it. Each word is read once. */
+static bool is_ours_(const cc_segment_t *shared_segment, size_t bytes, cc_channel_options_t *options, uint64_t *locks)
 {
     cc_segment_t segment;
     size_t needed;
     if (cc_load_acquire(&shared_segment->magic) != MAGIC) return false; /* [shared.made] pairs with the creator's */
     cc_atomic_copy_(&segment, shared_segment, offsetof(cc_segment_t, participants));
-    if (segment.version != VERSION || segment.layout != layout_() || segment.bytes != bytes) return false;
+    if (segment.version != VERSION || segment.layout != layout_()) return false;
+    if (segment.bytes != bytes && (bytes % PAGE_LEAST != 0 || bytes - segment.bytes >= HEADER)) return false;
     if (segment.check != check_(&segment)) return false;
     if (segment.capacity == 0 || (segment.capacity & (segment.capacity - 1)) != 0) return false;
     options->capacity = (size_t)segment.capacity;
     options->message_size = (size_t)segment.message_size;
     options->kind = segment.kind;
     options->snooze_iters = segment.snooze_iters;
+    *locks = segment.locks;
     if (options->capacity != segment.capacity || options->message_size != segment.message_size) return false;
-    return segment_bytes_(options, &needed) == 0 && needed == bytes;
+    return segment_bytes_(options, &needed) == 0 && needed == segment.bytes;
 }
 
 static int open_(cc_shared_t **shared, const char *name, int descriptor)
 {
     cc_channel_options_t options;
-    uint64_t bytes;
+    uint64_t bytes, locks;
     int own;
     if (!shared) return EINVAL;
     if (!cc_os_membarrier_shared_register_()) return ENOSYS;
@@ -573,7 +584,8 @@ static int open_(cc_shared_t **shared, const char *name, int descriptor)
     }
     cc_fence_heavy_(); /* settles which fence it is, as in cc_channel_init() */
     error = EPROTO;
-    if (is_ours_(s->segment, (size_t)bytes, &options)) {
+    if (is_ours_(s->segment, (size_t)bytes, &options, &locks)) error = cc_os_segment_find_locks_(own, locks);
+    if (error == 0) {
         set_private_(s, &options, options.capacity);
         error = join_(s);
     }

@@ -46,6 +46,7 @@ typedef struct cc_segment {
     uint64_t bytes;        /* of the whole segment */
     uint64_t capacity;     /* messages; a power of two */
     uint64_t message_size; /* bytes */
+    uint64_t locks;        /* where they are: the system's number */
     CC_ALIGNED_(CC_CACHE_LINE) uint32_t participants[CC_PARTICIPANTS_];
 } cc_segment_t;
 

@@ -85,8 +85,8 @@ CC_TEMPLATE_ cc_number_ first_(const cc_channel_t *channel, cc_direction_t direc
     size_t capacity = channel->mask + 1;
     *seen = 0; /* gcc -O3 cannot see that the loop runs at least once */
     for (size_t left = capacity + 2; left > 0; left--) {
-        *seen =
-            cc_load_acquire(stamp_of_(channel, number, layout)); /* [shared.stamp] pairs with all that write a stamp */
+        /* [shared.stamp] pairs with all that write a stamp */
+        *seen = cc_load_acquire(stamp_of_(channel, number, layout));
         if (CC_LIKELY_(*seen == stamp_(number, direction == CC_SENDING_ ? FREE : FULL, 0))) break;
         int64_t ahead = ahead_(*seen, number);
         unsigned state = state_(*seen);
@@ -256,9 +256,9 @@ bool cc_shared_mpmc_is_drained_(cc_channel_t *channel)
 bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
     cc_number_ seen;
-    if (n > 1) { /* for a batch, where a guess will do */
-        cc_number_ last =
-            (cc_number_)((cc_load_relaxed(hint_of_(channel, direction)) >> 1) + n - 1); /* relaxed, both */
+    if (n > 1) { /* for a batch */
+        /* relaxed, both: a guess */
+        cc_number_ last = (cc_number_)((cc_load_relaxed(hint_of_(channel, direction)) >> 1) + n - 1);
         return cc_load_relaxed(stamp_of_(channel, last, channel->layout)) ==
                stamp_(last, direction == CC_SENDING_ ? FREE : FULL, 0);
     }

@@ -282,7 +282,7 @@ static void *held_lock_create(const bench_setting *setting)
 static void *empty_channel_create(const bench_setting *setting)
 {
     (void)setting;
-    cc_channel_options_t options = { 1, 8, CC_CHANNEL_MPMC, CC_SNOOZE_ADAPTIVE };
+    cc_channel_options_t options = CC_CHANNEL_OPTIONS_INIT(1, 8);
     cc_channel_t *channel;
     return cc_channel_create(&channel, &options) == 0 ? channel : NULL;
 }
@@ -330,7 +330,9 @@ CC_CHANNEL_TYPED(typed_256, bench_message_256)
 
 static bool open_channel(cc_channel_t **channel, uint32_t capacity, uint32_t size, uint32_t kind, uint32_t snooze_iters)
 {
-    cc_channel_options_t options = { capacity, size, kind, snooze_iters };
+    cc_channel_options_t options = {
+        .capacity = capacity, .message_size = size, .kind = kind, .snooze_iters = snooze_iters
+    };
     return cc_channel_create(channel, &options) == 0;
 }
 

@@ -23,7 +23,7 @@ CC_CHANNEL_TYPED(number, uint64_t)
 #define IN_ONE_PROCESS
 static bool open_private(cc_channel_t **channel, uint32_t capacity, uint32_t kind)
 {
-    cc_channel_options_t options = { capacity, 0, kind, CC_SNOOZE_ADAPTIVE };
+    cc_channel_options_t options = { .capacity = capacity, .kind = kind };
     return number_create(channel, &options) == 0;
 }
 #include "../loops/shared.h"
@@ -48,7 +48,7 @@ typedef struct segment {
 
 static bool open_segment(segment *s, uint32_t capacity, uint32_t kind)
 {
-    cc_channel_options_t options = { capacity, sizeof(uint64_t), kind, CC_SNOOZE_ADAPTIVE };
+    cc_channel_options_t options = { .capacity = capacity, .message_size = sizeof(uint64_t), .kind = kind };
     if (cc_shared_create_fd(&s->shared, &options, &s->fd) != 0) return false;
     s->channel = cc_shared_channel(s->shared);
     return true;

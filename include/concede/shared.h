@@ -14,7 +14,8 @@
  * Death. A process may be killed at any instruction. The others go on:
  *
  *   a call that has to wait          returns EOWNERDEAD, having done nothing, once in each process for each death,
- *                                    within 200 ms; call it again to go on. A select: the result of a case
+ *                                    within 200 ms; call it again to go on, cc_channel_send_all() with what it has
+ *                                    not sent yet. A select: the result of a case
  *   a message whose send returned    is received once
  *   one that was being sent          was sent whole, or is dropped whole
  *   one that was being received      is dropped whole, if it was taken already; a message that cc_channel_peek()
@@ -32,8 +33,8 @@
  * except that the file of a named one can be cut short by its owner, after which touching it is a SIGBUS. A segment of
  * cc_shared_create_fd() is sealed against that.
  *
- * Linux; elsewhere create and open say ENOSYS. Processes of 32 and of 64 bits cannot open each other's segments.
- * doc/shared.md has the reasons. */
+ * Linux; by name also macOS, FreeBSD and OpenBSD. Elsewhere create and open say ENOSYS. Processes of 32 and of 64 bits
+ * cannot open each other's segments. doc/shared.md has the reasons. */
 #ifndef CONCEDE_SHARED_H
 #define CONCEDE_SHARED_H
 

@@ -10,13 +10,15 @@ sys.path.insert(0, str(SOURCE / "tests"))
 from checks import case, main, need, run, tool  # noqa: E402
 
 # system: clang's target, and what its os_<system>.c may ask of the system (None: another object format, not looked at)
-PIPE = r"pipe|fcntl|read|write|close|pthread_setcancelstate"
+UNIX = (r"pipe|fcntl|read|write|close|pthread_setcancelstate|"
+        r"shm_open|shm_unlink|ftruncate|pwrite|fstat|fstatvfs|mmap|munmap|open|fchmod|geteuid|memset|"
+        r"pthread_(once|atfork|mutex_(init|lock|unlock))")
 SYSTEMS = {
     "macos": ("arm64-apple-macos11", None),
     "freebsd": ("x86_64-unknown-freebsd13",
-                r"_umtx_op|clock_gettime|cpuset_getaffinity|sched_yield|stub_errno|getenv|getpid|issetugid|" + PIPE),
+                r"_umtx_op|clock_gettime|cpuset_getaffinity|sched_yield|stub_errno|getenv|getpid|issetugid|" + UNIX),
     "openbsd": ("x86_64-unknown-openbsd7",
-                r"futex|clock_gettime|sched_yield|stub_errno|sysconf|getenv|getpid|issetugid|" + PIPE),
+                r"futex|clock_gettime|sched_yield|stub_errno|sysconf|getenv|getpid|issetugid|" + UNIX),
 }
 
 

@@ -173,5 +173,7 @@ uint32_t cc_os_forks_(void)
     return 0;
 }
 
+#define CC_OS_HAS_SEQUENCES_
+#define CC_OS_HAS_SB_
 #define CC_OS_HAS_BELL_
 #include "os_none.h"

@@ -1,0 +1,106 @@
+/* os_segments.h: what the segments of all Unix systems share: the table of those that this process has open, and how
+ * one is mapped. os_linux_segments.h and os_shm.h include it, after they defined
+ *
+ *   close_(descriptor)    close() that is no cancellation point and leaves errno alone
+ *   ANONYMOUS_            flags of mmap() for private memory
+ *   forget_in_child_()    what else a child of fork() has to forget */
+#include <pthread.h>
+#include <sys/mman.h>
+
+/* A child of fork() has the descriptors and the memory of its parent, each of which holds the open file, and must not
+ * keep what is the parent's; so it closes and covers them first of all. The table says which. */
+enum { OWN_MAX = 1024 };  /* segments open at a time: as many as a process may have descriptors, by default */
+static int own_[OWN_MAX]; /* descriptor + 1; 0: no entry */
+static struct {
+    unsigned char *at; /* NULL: not mapped */
+    size_t header, gap, bytes;
+} mapped_[OWN_MAX]; /* of the entry of own_ */
+static uint32_t forks_;
+static pthread_once_t at_fork_ = PTHREAD_ONCE_INIT;
+
+/* The place stays taken, so that whoever unmaps it unmaps nothing else. */
+static void cover_(unsigned char *at, size_t bytes)
+{
+    (void)mmap(at, bytes, PROT_NONE, MAP_FIXED | ANONYMOUS_, -1, 0);
+}
+
+static void close_in_child_(void)
+{
+    for (int i = 0; i < OWN_MAX; i++) {
+        int entry = cc_exchange_relaxed(&own_[i], 0); /* relaxed: the child has one thread */
+        if (entry != 0) close_(entry - 1);
+        if (!mapped_[i].at) continue;
+        /* The private memory in the middle stays: a child that closes what it inherited looks there. */
+        size_t rest = mapped_[i].header + mapped_[i].gap;
+        cover_(mapped_[i].at, mapped_[i].header);
+        cover_(mapped_[i].at + rest, mapped_[i].bytes - mapped_[i].header);
+        mapped_[i].at = NULL;
+    }
+    forget_in_child_();
+    forks_++;
+}
+
+static void set_up_fork_(void)
+{
+    (void)pthread_atfork(NULL, NULL, close_in_child_);
+}
+
+static int keep_own_(int descriptor)
+{
+    pthread_once(&at_fork_, set_up_fork_);
+    for (int i = 0; i < OWN_MAX; i++) {
+        int none = 0;
+        if (cc_cas_relaxed(&own_[i], &none, descriptor + 1)) return 0; /* relaxed: a list, and nothing hangs on it */
+    }
+    return ENOMEM;
+}
+
+static void close_own_(int own)
+{
+    for (int i = 0; i < OWN_MAX; i++) {
+        int entry = own + 1;
+        if (cc_load_relaxed(&own_[i]) == entry) mapped_[i].at = NULL; /* relaxed: the caller's own entry */
+        if (cc_cas_relaxed(&own_[i], &entry, 0)) break;               /* relaxed: as above */
+    }
+    close_(own);
+}
+
+uint32_t cc_os_forks_(void)
+{
+    pthread_once(&at_fork_, set_up_fork_);
+    return forks_;
+}
+
+static bool map_at_(void *at, size_t bytes, int flags, int own, size_t offset)
+{
+    return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_FIXED | flags, own, (off_t)offset) != MAP_FAILED;
+}
+
+void *cc_os_segment_map_(int own, size_t header, size_t gap, size_t bytes)
+{
+    int saved = errno;
+    unsigned char *at = (unsigned char *)mmap(NULL, bytes + gap, PROT_NONE, ANONYMOUS_, -1, 0);
+    if (at != MAP_FAILED && !(map_at_(at, header, MAP_SHARED, own, 0) && map_at_(at + header, gap, ANONYMOUS_, -1, 0) &&
+                              map_at_(at + header + gap, bytes - header, MAP_SHARED, own, header))) {
+        munmap(at, bytes + gap);
+        at = (unsigned char *)MAP_FAILED;
+    }
+    for (int i = 0; at != MAP_FAILED && i < OWN_MAX; i++) {
+        if (cc_load_relaxed(&own_[i]) != own + 1) continue; /* relaxed: the caller's own entry */
+        mapped_[i].header = header;
+        mapped_[i].gap = gap;
+        mapped_[i].bytes = bytes;
+        mapped_[i].at = at;
+        break;
+    }
+    errno = saved;
+    return at == MAP_FAILED ? NULL : at;
+}
+
+void cc_os_segment_unmap_(void *mapping, size_t header, size_t gap, size_t bytes)
+{
+    int saved = errno;
+    (void)header;
+    munmap(mapping, bytes + gap);
+    errno = saved;
+}

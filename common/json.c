@@ -6,16 +6,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How many bytes the UTF-8 character here has; 0: it is none. */
+static int character_(const unsigned char *c)
+{
+    int length = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
+    for (int i = 1; i < length; i++)
+        if ((c[i] & 0xc0) != 0x80) return 0;
+    if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xf0 && c[1] < 0x90)) return 0; /* longer than it need be */
+    if ((c[0] == 0xed && c[1] > 0x9f) || (c[0] == 0xf4 && c[1] > 0x8f)) return 0; /* a surrogate; too large */
+    return length;
+}
+
 static void quote_(FILE *out, const char *text)
 {
+    int length;
     putc('"', out);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\')
+    for (const unsigned char *c = (const unsigned char *)text; *c; c += length ? length : 1) {
+        length = character_(c);
+        if (length == 0)
+            fputs("\\ufffd", out); /* bytes that are no text, as arguments and file names may have */
+        else if (*c == '"' || *c == '\\')
             fprintf(out, "\\%c", *c);
         else if (*c < 0x20 || *c == 0x7f || *c == '<')
             fprintf(out, "\\u%04x", *c); /* '<': safe inside a page's script */
         else
-            putc(*c, out);
+            fwrite(c, 1, (size_t)length, out);
     }
     putc('"', out);
 }
@@ -78,7 +93,8 @@ void json_number(json_writer_t *w, const char *key, double number)
         fputs("null", w->out);
         return;
     }
-    for (int digits = 6; digits <= 17; digits++) {
+    bool whole = fabs(number) < 1e15 && number == rint(number); /* not 2.085e+06 */
+    for (int digits = whole ? 15 : 6; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, number);
         if (strtod(text, NULL) == number) break;
     }

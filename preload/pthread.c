@@ -211,12 +211,28 @@ static void in_child_(void)
 
 /* Ours are registered before any of the program's: so they run last before a fork, when none of those locks any more,
  * and first after it. */
-static pthread_once_t handlers = PTHREAD_ONCE_INIT;
 static void register_handlers_(void)
 {
-    void *found = next_("__register_atfork");
-    memcpy(&libc.register_atfork, &found, sizeof found);
-    libc.register_atfork(before_fork_, after_fork_, in_child_, NULL);
+    static cc_lock_t once = CC_LOCK_INIT; /* pthread_once() may be a sanitizer's, which is not ready so early */
+    static bool done;
+    cc_lock_acquire(&once);
+    if (!done) {
+        void *found = next_("__register_atfork");
+        memcpy(&libc.register_atfork, &found, sizeof found);
+        libc.register_atfork(before_fork_, after_fork_, in_child_, NULL);
+        done = true;
+    }
+    cc_lock_release(&once);
+}
+
+/* Whether somebody else's condition variables are in the program, which would call the C library's, past ours: in the
+ * program itself, as ThreadSanitizer's are, or in its library, which comes after this one. */
+static bool is_not_alone_(void)
+{
+    Dl_info first, here;
+    void *found = dlsym(RTLD_DEFAULT, "pthread_cond_wait");
+    if (dlsym(RTLD_DEFAULT, "__tsan_init")) return true;
+    return found && dladdr(found, &first) && dladdr(&libc, &here) && first.dli_fbase != here.dli_fbase;
 }
 
 /* At the first call, which may be of another library's constructor or of a thread that it started: which way to go must
@@ -256,6 +272,11 @@ static CC_COLD_ void start_slow_(void)
         memcpy(all[i].function, &found, sizeof found);
     }
     keeping = getenv(KEEP_VARIABLE) != NULL;
+    if (!keeping && is_not_alone_()) {
+        say_("libconcede-pthread: others' condition variables are in the program, as ThreadSanitizer's are; the C "
+             "library's locks stay\n");
+        keeping = true;
+    }
     if (!find_shared_bit_() && !keeping) {
         say_("libconcede-pthread: this C library's condition variables are not as expected; its own locks stay\n");
         keeping = true;
@@ -263,7 +284,7 @@ static CC_COLD_ void start_slow_(void)
     const char *record = getenv(RECORD_VARIABLE);
     watching = record && watch_start(record);
     has_key = pthread_key_create(&at_thread_end, leave_) == 0;
-    pthread_once(&handlers, register_handlers_);
+    register_handlers_();
     if (!watching && !keeping) cc_store_relaxed(&settled, forks); /* relaxed: who sees it needs nothing else */
     cc_store_release(&started, STARTED);                          /* [preload.started] pairs with the loads */
 }
@@ -293,7 +314,7 @@ CC_INLINE_ watch_thread_t *watch_(void)
 /* What pthread_atfork() calls. It may be so early that there is no environment to look at yet. */
 EXPORT int __register_atfork(void (*before)(void), void (*after)(void), void (*in_child)(void), void *library)
 {
-    pthread_once(&handlers, register_handlers_);
+    register_handlers_();
     return libc.register_atfork(before, after, in_child, library);
 }
 
@@ -307,6 +328,11 @@ static __attribute__((constructor)) void loaded_(void)
         (void)!cc_event_listen(&first);
         cc_event_cancel(&first);
     }
+}
+
+static __attribute__((destructor)) void exits_(void)
+{
+    if (watching) watch_exits();
 }
 
 /* ---- deadlines ---- */
@@ -391,9 +417,14 @@ static void settle_mutex_(mutex_t *m)
     cc_lock_release(&settling);
 }
 
+static bool is_recursive_(const mutex_t *m)
+{
+    return (m->kind & TYPE) == RECURSIVE;
+}
+
 static bool knows_owner_(const mutex_t *m)
 {
-    return (m->kind & TYPE) == RECURSIVE || (m->kind & TYPE) == ERRORCHECK;
+    return is_recursive_(m) || (m->kind & TYPE) == ERRORCHECK;
 }
 
 static bool is_owner_(const mutex_t *m)
@@ -408,7 +439,7 @@ static int trylock_(pthread_mutex_t *mutex)
     mutex_t *m = mutex_(mutex);
     if (is_libc_mutex_(mutex)) return libc.mutex_trylock(mutex);
     settle_mutex_(m);
-    if ((m->kind & TYPE) == RECURSIVE && is_owner_(m)) {
+    if (is_recursive_(m) && is_owner_(m)) {
         if (m->depth == UINT32_MAX) return EAGAIN;
         m->depth++;
         return 0;
@@ -441,6 +472,12 @@ static int lock_unwatched_(pthread_mutex_t *mutex, limit_t limit)
     return result == EBUSY ? wait_for_lock_(mutex, limit) : result;
 }
 
+/* Whether this result of a call says that it took the mutex. */
+static bool has_(int result)
+{
+    return result == 0 || result == EOWNERDEAD;
+}
+
 static CC_NOINLINE_ int lock_(pthread_mutex_t *mutex, limit_t limit, const void *caller)
 {
     watch_thread_t *watch = watch_();
@@ -448,20 +485,17 @@ static CC_NOINLINE_ int lock_(pthread_mutex_t *mutex, limit_t limit, const void 
         if (is_libc_mutex_(mutex)) return wait_for_lock_(mutex, limit);
         return lock_unwatched_(mutex, limit);
     }
-    uint64_t waited = 0;
     record_entry_t *entry = watch_look_up(watch, mutex, caller);
     int result = trylock_(mutex);
-    bool contended = result == EBUSY;
     uint64_t now = watch_ticks();
-    if (contended) {
+    if (result == EBUSY) {
         uint64_t began = now;
-        entry = watch_waits(watch, mutex, caller);
+        entry = watch_waits(watch, mutex, caller, began);
         result = wait_for_lock_(mutex, limit);
         now = watch_ticks();
-        waited = now - began;
+        watch_waited(watch, entry, has_(result) || result == ETIMEDOUT, now - began);
     }
-    if (result == 0 || result == EOWNERDEAD) watch_acquired(watch, entry, mutex, caller, contended, waited, now);
-    if (result == ETIMEDOUT) watch_gave_up(watch, mutex, caller, waited);
+    if (has_(result)) watch_acquired(watch, entry, mutex, caller, is_recursive_(mutex_(mutex)), now);
     return result;
 }
 
@@ -543,8 +577,7 @@ EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
     if (is_plain_(m)) return cc_lock_try_acquire(&m->lock) ? 0 : EBUSY;
     watch_thread_t *watch = watch_();
     int result = trylock_(mutex);
-    if (watch && (result == 0 || result == EOWNERDEAD))
-        watch_acquired(watch, NULL, mutex, CALLER(), false, 0, watch_ticks());
+    if (watch && has_(result)) watch_acquired(watch, NULL, mutex, CALLER(), is_recursive_(m), watch_ticks());
     return result;
 }
 

@@ -9,30 +9,23 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { HELD = 16 }; /* locks of one thread whose time is taken; of further ones it is not */
 enum { WAITS = (RECORD_CHUNK - 64) / sizeof(record_waits_t), MAPS = 16 }; /* waits in a chunk; chunks for the maps */
 
-typedef struct held {
-    const void *mutex;
-    record_entry_t *entry;
-    uint64_t since;
-    uint32_t depth;        /* acquisitions of a recursive one, less one */
-    bool uncounted;        /* whether the entry does not have the acquisition yet */
-    const void *woken_for; /* the condition variable that woke this thread since it has held the mutex */
-} held_t;
-
+/* In a chunk of its own; what only this process needs comes last. */
 struct watch_thread {
+    record_thread_t is;
     record_entry_t *entries; /* a hash table, at most three quarters full, in the chunks at `table` */
     uint32_t size, used;
     record_chunk_t *table, *waits; /* NULL: none yet */
     const void *last_caller;       /* of the last new entry */
-    held_t held[HELD];
-    uint32_t holds;
-    watch_thread_t *next; /* among those that no thread uses */
+    watch_thread_t *next;          /* among those that no thread uses */
 };
+
+CC_STATIC_ASSERT_(sizeof(watch_thread_t) <= RECORD_CHUNK - 64, "it fits in a chunk");
 
 static record_chunk_t *file;   /* all chunks */
 static record_entry_t nothing; /* the table of a thread that has none yet: one free entry, which is not written to */
@@ -42,6 +35,7 @@ static uint32_t process;
 /* Guards what follows: seldom taken. */
 static cc_lock_t lock;
 static watch_thread_t *unused;
+static uint32_t first;                            /* the chunk of the first thread, or 0 */
 static uint64_t mapped_from[512], mapped_to[512]; /* executable ranges that were written already */
 static uint32_t mapped;
 
@@ -65,17 +59,25 @@ static record_chunk_t *chunks_(uint32_t chunks)
 
 bool watch_start(const char *path)
 {
-    long opened = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+    const size_t bytes = (size_t)RECORD_CHUNK * RECORD_CHUNKS;
+    struct stat status;
+    void *at = MAP_FAILED;
+    long opened = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (opened < 0) return false;
-    void *at = mmap(NULL, (size_t)RECORD_CHUNK * RECORD_CHUNKS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                    (int)opened, 0);
+    if (fstat((int)opened, &status) == 0 && (uint64_t)status.st_size == bytes)
+        at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, (int)opened, 0);
     syscall(SYS_close, (int)opened);
     if (at == MAP_FAILED) return false;
     file = at;
-    if (file->header.magic != RECORD_MAGIC) return false;
+    if (file->header.magic != RECORD_MAGIC) {
+        munmap(at, bytes);
+        return false;
+    }
     watch_has_ticks = file->header.has_ticks != 0;
-    cc_fetch_add_relaxed(&file->header.processes, 1); /* relaxed: a count */
     process = (uint32_t)getpid();
+    uint32_t before = cc_fetch_add_relaxed(&file->header.processes, 1); /* relaxed: a count */
+    record_start_t *starts = (record_start_t *)(void *)file->data, start = { process, watch_ticks() };
+    if (before < RECORD_STARTS) starts[before] = start;
     return true;
 }
 
@@ -84,29 +86,39 @@ void watch_forked(void)
     cc_lock_t fresh = CC_LOCK_INIT;
     lock = fresh;
     unused = NULL; /* their chunks are the parent's */
+    first = 0;
     mapped = 0;
     process = (uint32_t)getpid();
+}
+
+void watch_exits(void)
+{
+    if (first) ((record_thread_t *)(void *)file[first].data)->ended = watch_ticks();
+}
+
+/* A thread for which no chunk is left still counts what there is room for. With the lock held. */
+static watch_thread_t *new_thread_(void)
+{
+    record_chunk_t *chunk = chunks_(1);
+    watch_thread_t *thread = chunk ? (watch_thread_t *)(void *)chunk->data : memory_(sizeof *thread);
+    if (!thread) return NULL;
+    if (chunk && first == 0) first = (uint32_t)(chunk - file);
+    thread->entries = &nothing;
+    thread->is.first = first;
+    if (chunk) cc_store_release(&chunk->kind, RECORD_THREAD); /* [preload.table] pairs with the end of the process */
+    return thread;
 }
 
 watch_thread_t *watch_enter(void)
 {
     cc_lock_acquire(&lock);
     watch_thread_t *thread = unused;
-    if (thread) unused = thread->next;
+    if (thread)
+        unused = thread->next;
+    else
+        thread = new_thread_();
     cc_lock_release(&lock);
-    if (thread) return thread;
-    thread = memory_(sizeof *thread);
-    if (thread) thread->entries = &nothing;
     return thread;
-}
-
-void watch_leave(watch_thread_t *thread)
-{
-    thread->holds = 0;
-    cc_lock_acquire(&lock);
-    thread->next = unused;
-    unused = thread;
-    cc_lock_release(&lock);
 }
 
 /* Writes the executable mappings of the process, a line each as /proc/self/maps has them, so that the tool can tell
@@ -156,6 +168,17 @@ static void know_caller_(uint64_t caller)
     errno = saved;
 }
 
+/* An entry's place in the file, and back. */
+CC_INLINE_ uint64_t offset_(const record_entry_t *entry)
+{
+    return (uint64_t)((const char *)entry - (const char *)file);
+}
+
+CC_INLINE_ record_entry_t *at_(uint64_t offset)
+{
+    return (record_entry_t *)(void *)((char *)file + offset);
+}
+
 /* The slot of this object and caller, or the free one where it would go. */
 CC_INLINE_ record_entry_t *slot_(record_entry_t *entries, uint32_t size, uint64_t object, uint64_t caller)
 {
@@ -178,9 +201,9 @@ static CC_COLD_ bool grow_(watch_thread_t *thread)
         const record_entry_t *entry = &thread->entries[i];
         if (entry->object) *slot_(entries, table->filled, entry->object, entry->caller) = *entry;
     }
-    for (uint32_t i = 0; i < thread->holds; i++) {
-        const record_entry_t *entry = thread->held[i].entry;
-        thread->held[i].entry = slot_(entries, table->filled, entry->object, entry->caller);
+    for (uint32_t i = 0; i < thread->is.holds; i++) {
+        const record_entry_t *entry = at_(thread->is.held[i].entry);
+        thread->is.held[i].entry = offset_(slot_(entries, table->filled, entry->object, entry->caller));
     }
     cc_store_release(&table->kind, RECORD_ENTRIES); /* [preload.table] pairs with the end of the process */
     if (before) before->kind = RECORD_NONE;
@@ -206,7 +229,7 @@ static record_entry_t *entry_(watch_thread_t *thread, const void *object, const 
     entry->caller = (uintptr_t)caller;
     entry->kind = kind & 3;
     thread->used++;
-    if (thread->last_caller != caller) know_caller_((uintptr_t)caller);
+    if (caller && thread->last_caller != caller) know_caller_((uintptr_t)caller);
     thread->last_caller = caller;
     return entry;
 }
@@ -233,19 +256,17 @@ static void add_one_(watch_thread_t *thread, record_entry_t *entry)
     if (waits) waits->wraps++;
 }
 
-static void add_time_(watch_thread_t *thread, record_entry_t *entry, uint64_t ticks)
+static void add_time_(record_waits_t *waits, uint64_t ticks)
 {
-    record_waits_t *waits = waits_(thread, entry);
-    if (!waits) return;
     waits->waited += ticks;
     if (ticks > waits->worst) waits->worst = ticks;
     waits->times[record_bucket(ticks)]++;
 }
 
-static held_t *find_held_(watch_thread_t *thread, const void *mutex)
+static record_held_t *find_held_(watch_thread_t *thread, const void *mutex)
 {
-    for (uint32_t i = thread->holds; i-- > 0;)
-        if (thread->held[i].mutex == mutex) return &thread->held[i];
+    for (uint32_t i = thread->is.holds; i-- > 0;)
+        if (thread->is.held[i].object == (uintptr_t)mutex) return &thread->is.held[i];
     return NULL;
 }
 
@@ -256,70 +277,102 @@ record_entry_t *watch_look_up(watch_thread_t *thread, const void *mutex, const v
     return entry->object ? entry : NULL;
 }
 
-record_entry_t *watch_waits(watch_thread_t *thread, const void *mutex, const void *caller)
+/* Says that this thread waits from now on, or with nothing that it no longer does. */
+static void set_wait_(watch_thread_t *thread, const void *object, const void *caller, uint32_t kind, uint64_t now)
+{
+    record_thread_t *is = &thread->is;
+    is->waits_in = (uintptr_t)caller;
+    is->waits_since = now;
+    is->waits_kind = kind;
+    cc_store_release(&is->waits_for, (uintptr_t)object); /* [preload.table] pairs with the end of the process */
+}
+
+record_entry_t *watch_waits(watch_thread_t *thread, const void *mutex, const void *caller, uint64_t now)
 {
     record_entry_t *entry = entry_(thread, mutex, caller, RECORD_MUTEX);
-    record_waits_t *waits = entry ? waits_(thread, entry) : NULL;
-    if (waits) waits->contended++;
+    if (entry) (void)!waits_(thread, entry); /* now, and not when the mutex is held */
+    set_wait_(thread, mutex, caller, RECORD_MUTEX, now);
     return entry;
 }
 
-void watch_acquired(watch_thread_t *thread, record_entry_t *entry, const void *mutex, const void *caller,
-                    bool contended, uint64_t waited, uint64_t now)
+void watch_waited(watch_thread_t *thread, record_entry_t *entry, bool counts, uint64_t waited)
 {
-    held_t *held = find_held_(thread, mutex);
+    record_waits_t *waits = entry && counts ? waits_(thread, entry) : NULL;
+    set_wait_(thread, NULL, NULL, RECORD_MUTEX, 0);
+    if (!waits) return;
+    waits->contended++;
+    add_time_(waits, waited);
+}
+
+void watch_acquired(watch_thread_t *thread, record_entry_t *entry, const void *mutex, const void *caller,
+                    bool recursive, uint64_t now)
+{
+    record_held_t *held = find_held_(thread, mutex);
+    uint32_t holds = thread->is.holds;
     if (!entry) entry = entry_(thread, mutex, caller, RECORD_MUTEX);
     if (!entry) return;
-    if (contended) add_time_(thread, entry, waited);
-    if (held) {
+    if (held && recursive) {
         add_one_(thread, entry);
         held->depth++;
-    } else if (thread->holds < HELD) {
-        held_t fresh = { mutex, entry, now, 0, true, NULL };
-        thread->held[thread->holds++] = fresh;
+    } else if (held || holds < RECORD_HELD) { /* what it seems to hold already, another thread has released */
+        record_held_t fresh = { (uintptr_t)mutex, offset_(entry), now, 0, 0, true };
+        if (held && held->uncounted) add_one_(thread, at_(held->entry));
+        *(held ? held : &thread->is.held[holds]) = fresh;
+        if (!held) cc_store_release(&thread->is.holds, holds + 1); /* [preload.table] pairs with the process's end */
     } else {
         add_one_(thread, entry);
     }
 }
 
-void watch_gave_up(watch_thread_t *thread, const void *mutex, const void *caller, uint64_t waited)
-{
-    record_entry_t *entry = entry_(thread, mutex, caller, RECORD_MUTEX);
-    if (entry) add_time_(thread, entry, waited);
-}
-
 /* Adds what a thread has held a mutex until now. */
-static void add_held_(watch_thread_t *thread, held_t *held, uint64_t now)
+static void add_held_(watch_thread_t *thread, record_held_t *held, uint64_t now)
 {
-    if (held->uncounted) add_one_(thread, held->entry);
-    held->entry->held += now - held->since;
+    record_entry_t *entry = at_(held->entry);
+    if (held->uncounted) add_one_(thread, entry);
+    if (held->since) entry->held += now - held->since;
     held->uncounted = false;
 }
 
 void watch_released(watch_thread_t *thread, const void *mutex, uint64_t now)
 {
-    held_t *held = find_held_(thread, mutex);
-    if (!held) return;
+    record_held_t *held = find_held_(thread, mutex);
+    if (!held) {
+        record_entry_t *entry = entry_(thread, mutex, NULL, RECORD_RELEASE);
+        if (entry) entry->held = now;
+        return;
+    }
     if (held->depth > 0) {
         held->depth--;
         return;
     }
     add_held_(thread, held, now);
-    held_t *last = &thread->held[--thread->holds];
+    record_held_t *last = &thread->is.held[--thread->is.holds];
     if (held != last) *held = *last;
+}
+
+void watch_leave(watch_thread_t *thread)
+{
+    uint64_t now = watch_ticks();
+    for (uint32_t i = 0; i < thread->is.holds; i++) add_held_(thread, &thread->is.held[i], now);
+    thread->is.holds = 0;
+    set_wait_(thread, NULL, NULL, RECORD_MUTEX, 0);
+    cc_lock_acquire(&lock);
+    thread->next = unused;
+    unused = thread;
+    cc_lock_release(&lock);
 }
 
 void watch_wait_begins(watch_thread_t *thread, const void *cond, const void *mutex, const void *caller, uint64_t now)
 {
-    held_t *held = find_held_(thread, mutex);
+    record_entry_t *entry = entry_(thread, cond, caller, RECORD_COND);
+    record_waits_t *waits = entry ? waits_(thread, entry) : NULL;
+    record_held_t *held = find_held_(thread, mutex);
+    set_wait_(thread, cond, caller, RECORD_COND, now);
     if (!held) return;
-    if (held->woken_for == cond) {
-        record_entry_t *entry = entry_(thread, cond, caller, RECORD_COND);
-        record_waits_t *waits = entry ? waits_(thread, entry) : NULL;
-        if (waits) waits->contended++;
-    }
-    held->woken_for = NULL;
+    if (waits && held->woken_for == (uintptr_t)cond) waits->contended++;
+    held->woken_for = 0;
     add_held_(thread, held, now);
+    held->since = 0;
 }
 
 void watch_wait_ended(watch_thread_t *thread, const void *cond, const void *mutex, const void *caller, bool woken,
@@ -327,13 +380,13 @@ void watch_wait_ended(watch_thread_t *thread, const void *cond, const void *mute
 {
     uint64_t now = watch_ticks();
     record_entry_t *entry = entry_(thread, cond, caller, RECORD_COND);
-    held_t *held = find_held_(thread, mutex);
-    if (entry) {
-        add_one_(thread, entry);
-        add_time_(thread, entry, now - began);
-    }
+    record_waits_t *waits = entry ? waits_(thread, entry) : NULL;
+    record_held_t *held = find_held_(thread, mutex);
+    set_wait_(thread, NULL, NULL, RECORD_COND, 0);
+    if (entry) add_one_(thread, entry);
+    if (waits) add_time_(waits, now - began);
     if (held) {
         held->since = now;
-        held->woken_for = woken ? cond : NULL;
+        held->woken_for = woken ? (uintptr_t)cond : 0;
     }
 }

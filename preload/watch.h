@@ -12,7 +12,11 @@ bool watch_start(const char *path);
 /* After fork, in the child: it is another process, with a table of its own. */
 void watch_forked(void);
 
-/* This thread's table: made at its first use, handed on to another thread by watch_leave. NULL: there is no memory. */
+/* The process calls exit. */
+void watch_exits(void);
+
+/* This thread's table: made at its first use, handed on to another thread by watch_leave, which ends what it holds.
+ * NULL: there is no memory. */
 watch_thread_t *watch_enter(void);
 void watch_leave(watch_thread_t *thread);
 
@@ -26,15 +30,15 @@ CC_INLINE_ uint64_t watch_ticks(void)
  * from memory at the same time as the mutex then, which is most of what counting costs. */
 record_entry_t *watch_look_up(watch_thread_t *thread, const void *mutex, const void *caller);
 
-/* The mutex is held, and this thread begins to wait for it: told before, because it may never get it. Returns what
- * watch_look_up() does from now on. */
-record_entry_t *watch_waits(watch_thread_t *thread, const void *mutex, const void *caller);
+/* The mutex is not free, and this thread begins to wait for it at `now`: told before, because it may never get it.
+ * Returns what watch_look_up() does from now on. */
+record_entry_t *watch_waits(watch_thread_t *thread, const void *mutex, const void *caller, uint64_t now);
+/* That wait is over, after so many ticks; `counts`: it was one, and not a mistake. */
+void watch_waited(watch_thread_t *thread, record_entry_t *entry, bool counts, uint64_t waited);
 
-/* The mutex was acquired at `now`, after `waited` ticks if it was contended. `entry` is what look_up said. */
+/* The mutex was acquired at `now`. `entry` is what look_up said. */
 void watch_acquired(watch_thread_t *thread, record_entry_t *entry, const void *mutex, const void *caller,
-                    bool contended, uint64_t waited, uint64_t now);
-/* It could not be had in time. */
-void watch_gave_up(watch_thread_t *thread, const void *mutex, const void *caller, uint64_t waited);
+                    bool recursive, uint64_t now);
 /* It was given up at `now`. Tell after that, because then nobody waits for what is counted. */
 void watch_released(watch_thread_t *thread, const void *mutex, uint64_t now);
 

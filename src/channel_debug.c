@@ -118,8 +118,8 @@ void(cc_channel_debug_consume_)(cc_channel_t *channel)
 static bool waits_(cc_channel_t *channel, cc_direction_t direction)
 {
     cc_event_t *event = cc_channel_event_(channel, direction);
-    if (!(cc_load_relaxed(&event->waiters) & CC_EVENT_LISTENING_))
-        return false; /* relaxed, both: nobody may come now */
+    /* relaxed, both: nobody may come now */
+    if (!(cc_load_relaxed(&event->waiters) & CC_EVENT_LISTENING_)) return false;
     cc_channel_notify_slow_(channel, direction, CC_NOTIFY_ALL_);
     uint32_t unused = 0; /* to sleep on */
     for (int i = 0; i < 1000; i++) {
@@ -141,12 +141,16 @@ static void check_destroy_(cc_channel_t *channel, cc_direction_t direction)
         die_(channel, "is destroyed by thread %u while thread %u waits to receive", own, other);
 }
 
+/* The shape of a channel that was destroyed, which no other has, with the thread that did: by that cc_select_debug_()
+ * knows it. */
+#define DESTROYED (UINT64_C(1) << 62)
+
 void(cc_channel_debug_destroy_)(cc_channel_t *channel)
 {
     if (!channel || cc_channel_is_shared_(channel)) return;
     check_destroy_(channel, CC_SENDING_);
     check_destroy_(channel, CC_RECEIVING_);
-    channel->shape = 0; /* which no channel has: cc_select_debug_() knows it by that */
+    channel->shape = DESTROYED | cc_debug_thread_();
 }
 
 /* ---- Select ----------------------------------------------------------------------------------------------------- */
@@ -159,8 +163,9 @@ int cc_select_debug_(cc_select_case_t *cases, size_t n, uint32_t order, size_t *
     if (!cc_select_are_valid_(cases, inside)) return EINVAL;
     for (size_t i = 0; i < inside; i++) {
         if (!cases[i].channel) continue;
-        if (cases[i].channel->shape == 0)
-            die_(cases[i].channel, "is selected on by thread %u after it was destroyed", cc_debug_thread_(), 0);
+        if (cases[i].channel->shape >> 32 == DESTROYED >> 32)
+            die_(cases[i].channel, "is selected on by thread %u after thread %u destroyed it", cc_debug_thread_(),
+                 (uint32_t)cases[i].channel->shape);
         (cc_channel_debug_enter_)(cases[i].channel, cc_select_direction_(&cases[i]));
     }
     int result = cc_select_any_(cases, n, order, which, deadline);

@@ -115,10 +115,10 @@ void(cc_lock_debug_release_)(const cc_lock_t *lock)
 {
     uintptr_t own = entry_(lock);
     uintptr_t holder = holder_(lock);
-    if (!(cc_load_relaxed(&lock->word) & CC_LOCK_HELD_))
-        die_("is released by thread %u, but nobody holds it", lock, 0); /* relaxed: our own */
+    uint32_t held = cc_load_relaxed(&lock->word) & CC_LOCK_HELD_; /* relaxed: our own */
+    if (!held) die_("is released by thread %u, but nobody holds it", lock, 0);
     if (holder != 0 && holder != thread_of_(own) && still_(lock, holder))
         die_("is released by thread %u, which does not hold it: thread %u does", lock, holder);
-    cc_cas_relaxed(place_(lock), &own,
-                   (uintptr_t)0); /* relaxed: as holder_(); another lock may have the place by now */
+    /* relaxed: as holder_(); another lock may have the place by now */
+    cc_cas_relaxed(place_(lock), &own, (uintptr_t)0);
 }

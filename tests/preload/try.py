@@ -3,6 +3,8 @@ import json
 import os
 import pathlib
 import re
+import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -67,6 +69,11 @@ def compiled(name, text, *flags):
     return str(binary)
 
 
+def somebody():
+    os.setgid(65534)
+    os.setuid(65534)
+
+
 def options(way):
     return {"concede": [], "profile": ["--profile"], "compare": ["--compare", "1"]}[way]
 
@@ -85,7 +92,17 @@ def found(*arguments):
         concede_try("--json", folder + "/found.json", *arguments)
         data = json.loads(pathlib.Path(folder, "found.json").read_text())
     need(not undocumented("try", data), undocumented("try", data))
+    times_are_whole(data)
     return data
+
+
+def times_are_whole(data, key=""):
+    """Nanoseconds and counts are integers; only a ratio and the range of one have a fraction."""
+    if isinstance(data, (dict, list)):
+        for k, value in data.items() if isinstance(data, dict) else ((key, v) for v in data):
+            times_are_whole(value, k)
+    else:
+        need(not isinstance(data, float) or key in ("ratio", "low", "high"), "%s: %s" % (key, data))
 
 
 @case(each=WAYS)
@@ -122,6 +139,74 @@ def signal_to_the_tool_reaches_the_program_and_what_was_counted_is_kept():
         errors = running.communicate(timeout=60)[1].decode()
         need(running.returncode == code, running.returncode)
         need("contend_here" in errors and "wait_here" in errors, errors)
+
+
+COUNTS = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static volatile sig_atomic_t count;
+static void counts(int number, siginfo_t *info, void *context) { count++; }
+int main(int many, char **numbers)
+{
+    struct sigaction action = { .sa_sigaction = counts, .sa_flags = SA_SIGINFO };
+    sigaction(atoi(numbers[1]), &action, NULL);
+    puts("ready");
+    fflush(stdout);
+    for (int i = 0; i < 500 && !count; i++) usleep(10000);
+    usleep(200000);
+    printf("%d\n", (int)count);
+    return many - 2;
+}
+"""
+
+
+NOT_PASSED_ON = "KILL STOP ILL TRAP BUS FPE SEGV SYS CHLD CLD TTIN TTOU TSTP".split()
+
+
+@case(each=[name for name in signal.Signals.__members__ if name[3:] not in NOT_PASSED_ON])
+def signal_to_the_tool_alone_reaches_the_program_once(name):
+    binary = pathlib.Path(FOLDER.name, "counts_" + name)
+    running = subprocess.Popen([PROGRAM, "try", "--", compiled(binary.name, COUNTS), str(int(signal.Signals[name]))],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    need(running.stdout.readline() == b"ready\n", "it did not start")
+    running.send_signal(signal.Signals[name])
+    out, errors = running.communicate(timeout=60)
+    need(running.returncode == 0 and out == b"1\n" and b"was seen" in errors, (running.returncode, out, errors))
+
+
+@case
+def stop_of_the_terminals_stops_the_tool_and_the_program():
+    running = subprocess.Popen([PROGRAM, "try", "--", "sleep", "1"], stderr=subprocess.PIPE, preexec_fn=os.setpgrp)
+    child, deadline = pathlib.Path("/proc/%d/task/%d/children" % (running.pid, running.pid)), time.time() + 60
+
+    def states():
+        found = [running.pid, *map(int, child.read_text().split())]
+        return [pathlib.Path("/proc/%d/stat" % p).read_text().rsplit(") ")[1][0] for p in found]
+    while states() != ["S", "S"] and time.time() < deadline:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGTSTP)
+    while states() != ["T", "T"] and time.time() < deadline:
+        time.sleep(0.01)
+    need(states() == ["T", "T"], states())
+    running.send_signal(signal.SIGCONT)
+    need(running.wait(60) == 0, running.returncode)
+
+
+@case
+def report_is_written_however_often_the_end_is_asked_for():
+    binary, path = compiled("contended_twice", CONTENDED), pathlib.Path(FOLDER.name, "twice.json")
+    for _ in range(5):
+        path.unlink(missing_ok=True)
+        running = subprocess.Popen([PROGRAM, "try", "--json", path, "--", binary, "stay"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        need(running.stdout.readline() == b"done\n", "it did not come to its end")
+        while running.poll() is None:
+            running.send_signal(signal.SIGTERM)
+        running.communicate(timeout=60)
+        need(running.returncode == -signal.SIGTERM, running.returncode)
+        need(json.loads(path.read_text())["run"]["signal"] == signal.SIGTERM, path.read_text())
 
 
 @case(each=["concede", "profile"])
@@ -218,27 +303,122 @@ def wait_that_was_cancelled_is_a_wait_and_does_not_hold_the_mutex(way):
 DEADLOCK = r"""
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
-static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static void *body(void *unused) { pthread_mutex_lock(&held); return unused; }
+static void *awaits(void *unused)
+{
+    pthread_mutex_lock(&other);
+    for (;;) pthread_cond_wait(&cond, &other);
+    return unused;
+}
+int main(int count, char **how)
+{
+    pthread_t thread;
+    if (how[1][0] == 'f' && fork()) return wait(NULL) < 0;
+    pthread_mutex_lock(&held);
+    pthread_create(&thread, NULL, body, NULL);
+    pthread_create(&thread, NULL, awaits, NULL);
+    usleep(500000);
+    if (!strcmp(how[1], "kill")) raise(SIGKILL);
+    if (!strcmp(how[1], "exec")) execlp("sleep", "sleep", "3", NULL);
+    if (!strcmp(how[1], "fork and kill")) raise(SIGKILL);
+    return count - 2;
+}
+"""
+
+
+@case(each=["%s: %s" % (way, how) for way in ("concede", "profile") for how in
+            ("kill", "exec", "exit", "fork and exit", "fork and kill")])
+def wait_without_an_end_is_told_until_the_end_and_so_is_a_hold(what):
+    way, how = what.split(": ")
+    name = "deadlock_" + re.sub("[: ]", "", what)
+    path = pathlib.Path(FOLDER.name, name + ".json")
+    _, errors = concede_try(*options(way), "--json", path, "--", compiled(name, DEADLOCK), how,
+                            code=-signal.SIGKILL if how == "kill" else 0, env=dict(os.environ, COLUMNS="200"))
+    data = json.loads(path.read_text())
+    mutexes = {row["function"]: row for row in data["mutexes"]}
+    cond, = data["conditions"]
+    need(mutexes["main"]["acquired"] == 1 and mutexes["main"]["still_held"] == 1, mutexes)
+    need(mutexes["body"]["contended"] == 1 and mutexes["body"]["still_waiting"] == 1, mutexes)
+    need(mutexes["awaits"]["still_held"] == 0 and mutexes["awaits"]["held_ns"] < 400e6, "given up in the wait")
+    need(cond["function"] == "awaits" and cond["waits"] == 1 and cond["still_waiting"] == 1, cond)
+    times = mutexes["main"]["held_ns"], mutexes["body"]["waited_ns"], cond["waited_ns"]
+    if how == "fork and kill":  # nobody could say when that was
+        need(times == (None, 0, 0), times)
+        return
+    need(all(t > 400e6 for t in times), times)
+    need(how != "exec" or all(t < 0.9 * data["run"]["wall_ns"] for t in times), "what is executed has no such locks")
+    need(re.search(r"^main .*[0-9] m?s\+$", errors, flags=re.M) and "\n+: " in errors, errors)
+
+
+HOLDS = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, robust;
+static pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER, checking = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+__attribute__((noinline)) static void inner(void)
+{
+    pthread_mutex_lock(&recursive);
+    usleep(20000);
+    pthread_mutex_unlock(&recursive);
+}
+__attribute__((noinline)) static void outer(void)
+{
+    pthread_mutex_lock(&recursive);
+    inner();
+    pthread_mutex_unlock(&recursive);
+}
+static void *dies(void *unused) { pthread_mutex_lock(&robust); usleep(20000); return unused; }
+static void *unlocks(void *unused) { pthread_mutex_unlock(&left); return unused; }
+__attribute__((noinline)) static void hands_over(pthread_mutex_t *mutex)
+{
+    pthread_t thread;
+    pthread_mutex_lock(mutex);
+    usleep(20000);
+    pthread_create(&thread, NULL, unlocks, NULL);
+    pthread_join(thread, NULL);
+}
+__attribute__((noinline)) static int twice(void)
+{
+    pthread_mutex_lock(&checking);
+    int mistake = pthread_mutex_lock(&checking);
+    pthread_mutex_unlock(&checking);
+    return mistake;
+}
 int main(void)
 {
     pthread_t thread;
-    pthread_mutex_lock(&held);
-    pthread_create(&thread, NULL, body, NULL);
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&robust, &attributes);
+    outer();
+    pthread_create(&thread, NULL, dies, NULL);
+    pthread_join(thread, NULL);
+    hands_over(&left);
+    hands_over(&left);
     usleep(500000);
-    raise(SIGKILL);
-    return 0;
+    return twice() == 0;
 }
 """
 
 
 @case(each=["concede", "profile"])
-def wait_without_an_end_is_told_and_who_holds_the_mutex(way):
-    path = pathlib.Path(FOLDER.name, "deadlock_%s.json" % way)
-    concede_try(*options(way), "--json", path, "--", compiled("deadlock_" + way, DEADLOCK), code=-signal.SIGKILL)
-    rows = {row["function"]: row for row in json.loads(path.read_text())["mutexes"]}
-    need(rows["main"]["acquired"] == 1 and rows["body"]["contended"] == 1, rows)
+def hold_is_counted_once_and_ends_with_its_thread_or_by_another(way):
+    rows = {}
+    for row in found(*options(way), "--", compiled("holds_" + way, HOLDS))["mutexes"]:
+        rows.setdefault(row["function"], row)
+    need(rows["inner"]["acquired"] == 1 and rows["inner"]["held_ns"] is None, "of the outer one: %s" % rows["inner"])
+    need(rows["outer"]["held_ns"] > 15e6, rows["outer"])
+    need(rows["dies"]["acquired"] == 1 and 15e6 < rows["dies"]["held_ns"], rows["dies"])
+    need(rows["hands_over"]["acquired"] == 2 and 15e6 < rows["hands_over"]["held_ns"] < 400e6, rows["hands_over"])
+    need(rows["twice"]["acquired"] == 1 and rows["twice"]["contended"] == 0, "a mistake is no wait: %s" % rows["twice"])
+    need(not any(row["still_held"] or row["still_waiting"] for row in rows.values()), rows)
 
 
 @case
@@ -252,10 +432,35 @@ def table_shows_what_was_waited_for_most_first():
 
 
 @case
-def program_without_locks_and_one_without_the_library_are_told_apart():
-    need("used no mutex" in concede_try("--", compiled("nothing", "int main(void) { return 0; }"))[1], "not said")
-    nested = "env -u LD_PRELOAD true"
-    need("used no mutex" in concede_try("--", "sh", "-c", nested)[1], "the shell has it")
+def no_lock_is_told_as_none_that_was_seen():
+    for program in ([compiled("nothing", "int main(void) { return 0; }")], ["sh", "-c", "env -u LD_PRELOAD true"],
+                    ["sh", "-c", "exec " + compiled("static_executed", CONTENDED, "-static")]):
+        errors = concede_try("--", *program)[1]
+        need("No mutex and no condition variable was seen. What is linked statically" in errors, errors)
+
+
+@case
+def program_that_the_library_does_not_get_into_is_on_nobodys_locks():
+    path, report = compiled("unread_static", CONTENDED, "-static"), pathlib.Path(FOLDER.name, "unread.json")
+    if os.getuid() != 0:
+        skip("only root can become somebody who may not read it")
+    os.chmod(FOLDER.name, 0o755)
+    os.chmod(path, 0o711)
+    report.touch()
+    os.chown(report, 65534, 65534)
+    _, errors = concede_try("--json", report, "--", path, preexec_fn=somebody)
+    need("did not get into " + path in errors and "on concede's locks" not in errors, errors)
+    need(json.loads(report.read_text())["locks"] is None, report.read_text())
+
+
+@case
+def argument_that_is_no_text_is_replaced_in_json():
+    path = pathlib.Path(FOLDER.name, "bytes.json")
+    wrong = b"a\xff\xc3\xa4\xc3b\xed\xa0\x80c\xc0\x80\xf0\x9f\x98\x80\xf4\x90\x80\x80\xe2"
+    done = subprocess.run([PROGRAM, "try", "--json", path, "--", "true", wrong], stderr=subprocess.PIPE, timeout=60)
+    need(done.returncode == 0, done.stderr)
+    text = json.loads(path.read_bytes().decode())["program"][1]
+    need(text == wrong.decode(errors="replace"), ascii(text))
 
 
 @case
@@ -279,8 +484,21 @@ def comparison_runs_as_often_as_it_says_and_in_turn():
     need(lines == ["ours"] + ["none", "ours", "ours", "none"] * 3 + ["none", "ours"], lines)
     compare = data["compare"]
     need(compare["pairs"] == 7 and len(compare["wall"]["libc"]) == 7, compare)
+    need(not {"mutexes", "conditions", "dropped"} & set(data), "nothing was watched")
     for which in "wall", "cpu", "context_switches":
         need(compare[which]["low"] <= compare[which]["ratio"] <= compare[which]["high"], compare)
+
+
+@case
+def library_is_not_in_the_runs_without_it_whoever_put_it_there():
+    script = 'echo "$LD_PRELOAD" >>%s'
+    library = str((pathlib.Path(PROGRAM).parents[2] / "preload/libconcede-pthread.so").resolve())
+    for others in ["", "libm.so.6"]:
+        log = pathlib.Path(FOLDER.name, "preloads" + others)
+        before = dict(os.environ, LD_PRELOAD=":".join([library, others, library]))
+        concede_try("--compare", "1", "--", "sh", "-c", script % log, env=before)
+        first, without, ours = log.read_text().split("\n")[:3]
+        need(without == others and first == ours == ":".join(filter(None, [library, others])), log.read_text())
 
 
 @case
@@ -298,6 +516,28 @@ def comparison_says_if_a_run_ends_otherwise():
     need("on the C library's locks ended with exit code 1, the first one with exit code 0" in errors, errors)
 
 
+@case(each=["dies of it|SIGINT", "dies of it|SIGTERM", "ends well|SIGINT"])
+def comparison_that_is_interrupted_shows_what_is_complete(what):
+    how, name = what.split("|")
+    log, path = (pathlib.Path(FOLDER.name, re.sub("[| ]", "", what) + end) for end in (".log", ".json"))
+    script = "%secho >>%s; sleep 0.05" % ("trap 'exit 0' INT; " if how == "ends well" else "", log)
+    running = subprocess.Popen([PROGRAM, "try", "--compare", "1000", "--json", path, "--", "sh", "-c", script],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    while running.poll() is None and (not log.exists() or len(log.read_text()) < 6):
+        time.sleep(0.01)
+    if name == "SIGINT":  # as a terminal does, to all of them
+        os.killpg(running.pid, signal.SIGINT)
+    else:
+        running.send_signal(signal.SIGTERM)
+    errors = running.communicate(timeout=60)[1]
+    need(running.returncode == (0 if how == "ends well" else -getattr(signal, name)), running.returncode)
+    need("times each way" in errors and len(log.read_text()) < 200, errors)
+    data = json.loads(path.read_text())
+    need(not undocumented("try", data) and data["interrupted"] is True, data)
+    need(2 <= data["compare"]["pairs"] == len(data["compare"]["wall"]["concede"]), data)
+
+
 def refused(path, words, code=126):
     out, errors = concede_try("--", path, code=code)
     need(out == b"" and errors.count("\n") == 1 and words in errors, errors)
@@ -313,6 +553,60 @@ def program_that_no_library_gets_into_is_told_in_one_sentence():
     text.chmod(0o755)
     refused(text, "neither a program nor a script")
     refused(FOLDER.name, "cannot be run")
+
+
+@case
+def program_that_the_system_does_not_run_is_told_in_one_sentence():
+    path = compiled("broken", "int main(void) { return 0; }", "-Wl,--dynamic-linker=/nowhere/ld.so")
+    refused(path, "cannot be run: No such file or directory", code=127)
+
+
+@case(each=WAYS)
+def program_that_may_be_run_but_not_read_runs(way):
+    if os.getuid() != 0:
+        skip("only root can become somebody who may not read it")
+    path = compiled("unread_" + way, CONTENDED)
+    os.chmod(FOLDER.name, 0o755)
+    os.chmod(path, 0o711)
+    out, errors = concede_try(*options(way), "--", path, preexec_fn=somebody)
+    need(out == b"done\n" and ("unread_" in errors), errors)
+
+
+@case
+def program_for_musl_is_told_in_one_sentence():
+    path = compiled("musl", "int main(void) { return 0; }", "-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1")
+    refused(path, "is for musl")
+
+
+@case(each=["a b", "a:b"])
+def name_that_ld_preload_does_not_take_is_told_in_one_sentence(name):
+    tools, preload = pathlib.Path(FOLDER.name, name, "tools/concede"), pathlib.Path(FOLDER.name, name, "preload")
+    tools.mkdir(parents=True)
+    preload.mkdir()
+    shutil.copy(pathlib.Path(PROGRAM).parents[2] / "preload/libconcede-pthread.so", preload)
+    done = subprocess.run([shutil.copy(PROGRAM, tools), "try", "--", "echo", "hello"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=60, text=True)
+    need(done.returncode == 1 and not done.stdout and done.stderr.count("\n") == 1, done)
+    need("with a space or a colon" in done.stderr, done.stderr)
+
+
+@case
+def limit_of_file_sizes_is_told_in_one_sentence():
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+    _, errors = concede_try("--", "true", code=1, preexec_fn=limit)
+    need("File too large" in errors and errors.count("\n") == 1, errors)
+
+
+@case
+def comparison_says_on_a_terminal_that_it_reads_the_input():
+    master, slave = os.openpty()
+    running = subprocess.Popen([PROGRAM, "try", "--compare", "1", "--", "true"], stdin=subprocess.PIPE, stderr=slave)
+    text = b""
+    while b"reading the input" not in text:
+        text += os.read(master, 1000)
+    running.communicate(timeout=60)
+    need(running.returncode == 0, running.returncode)
 
 
 @case
@@ -362,6 +656,36 @@ def library_works_by_ld_preload_alone():
     library = pathlib.Path(PROGRAM).parents[2] / "preload/libconcede-pthread.so"
     binary = compiled("contended_alone", CONTENDED)
     need(run(binary, env={"LD_PRELOAD": str(library)}) == "done\n", "it did not come to its end")
+
+
+@case
+def sanitized_program_runs_with_it():
+    # A sanitizer's runtime comes before all libraries and calls pthread_atfork() when little is ready.
+    library = pathlib.Path(PROGRAM).parents[2] / "preload/libconcede-pthread.so"
+    for kind, static in ("thread", "-static-libtsan"), ("address", "-static-libasan"):
+        probe = subprocess.run([os.environ["CC"], "-fsanitize=" + kind, static, "-xc", "-", "-o", "/dev/null"],
+                               input=b"int main(void) { return 0; }", stderr=subprocess.DEVNULL)
+        flags = ["-fsanitize=" + kind] + ([static] if probe.returncode == 0 else [])
+        binary = compiled("sanitized_" + kind, CONTENDED, *flags)
+        done = subprocess.run([binary], env={"LD_PRELOAD": str(library)}, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=60)
+        need(done.returncode == 0 and done.stdout == b"done\n", "%s: %s" % (kind, done.stderr.decode()))
+        need((b"library's locks stay" in done.stderr) == (kind == "thread"), kind)
+
+
+@case
+def file_that_is_no_record_is_left_alone():
+    library = pathlib.Path(PROGRAM).parents[2] / "preload/libconcede-pthread.so"
+    binary = compiled("contended_record", CONTENDED)
+    for name, size in ("empty", 0), ("short", 5), ("as long as one", 1 << 29):
+        path = pathlib.Path(FOLDER.name, name)
+        with open(path, "wb") as file:
+            file.truncate(size)
+        need(run(binary, env={"LD_PRELOAD": str(library), "CONCEDE_PTHREAD_RECORD": str(path)}) == "done\n", name)
+        with open(path, "rb") as file:
+            need(path.stat().st_size == size and not any(file.read(4096)), name)
+    for path in FOLDER.name, "/dev/null", "/dev/zero", "/nowhere/at/all", "":
+        need(run(binary, env={"LD_PRELOAD": str(library), "CONCEDE_PTHREAD_RECORD": path}) == "done\n", path)
 
 
 @case

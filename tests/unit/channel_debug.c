@@ -209,7 +209,8 @@ static void select_on_a_destroyed_one(void)
     cc_channel_options_t options = CC_CHANNEL_OPTIONS_INIT(8, sizeof(int));
     if (cc_channel_init(memory, sizeof memory, &options, &channel) != 0) _exit(9);
     cc_channel_destroy(channel);
-    selects_for_ever(NULL);
+    start(selects_for_ever);
+    pause();
 }
 
 static void commit_without_reserve(void)
@@ -300,7 +301,7 @@ TEST(misuse_aborts_and_says_what_and_who)
         { a_second_receiver_selects, "has one receiver, but thread 2 receives while thread 1 does" },
         { a_second_sender_selects, "has one sender, but thread 1 sends while thread 2 does" },
         { destroy_while_one_selects, "is destroyed by thread 2 while thread 1 waits to receive" },
-        { select_on_a_destroyed_one, "is selected on by thread 1 after it was destroyed" },
+        { select_on_a_destroyed_one, "is selected on by thread 2 after thread 1 destroyed it" },
         { commit_without_reserve, "is committed to by thread 1, which has reserved nothing" },
         { commit_twice, "is committed to by thread 1, which has reserved nothing" },
         { commit_to_many, "is committed to by thread 1, which has reserved nothing" },

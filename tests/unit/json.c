@@ -44,6 +44,15 @@ TEST(what_is_written_reads_back)
     json_free(first);
 }
 
+TEST(bytes_that_are_no_text_are_replaced)
+{
+    char bytes[] = "\xff \xc3\xa4\xc3 \xed\xa0\x80 \xc0\x80 \xe0\x80\x80 \xf4\x90\x80\x80 \xe2\x82";
+    json_t text = { .type = JSON_STRING, .string = bytes };
+    const char *want = "\"\\ufffd \xc3\xa4\\ufffd \\ufffd\\ufffd\\ufffd \\ufffd\\ufffd \\ufffd\\ufffd\\ufffd "
+                       "\\ufffd\\ufffd\\ufffd\\ufffd \\ufffd\\ufffd\"";
+    CHECK(strcmp(written(&text, true), want) == 0);
+}
+
 TEST(every_number_reads_back_the_same)
 {
     uint64_t random = test_seed(1);

@@ -318,7 +318,7 @@ static double mean_of(double *values, int count)
 static tried_t try_choice(const machine_t *m, const profile_t *p, uint32_t snooze_iters)
 {
     tried_t result = { .count = 0 };
-    cc_channel_options_t how = { 16, sizeof(uint64_t), CC_CHANNEL_MPMC, snooze_iters };
+    cc_channel_options_t how = { .capacity = 16, .message_size = sizeof(uint64_t), .snooze_iters = snooze_iters };
     void *memory = NULL;
     pthread_t receiver, sender;
     if (posix_memalign(&memory, CC_CACHE_LINE, sizeof(trial_t)) != 0) tool_need(NULL);

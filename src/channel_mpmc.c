@@ -112,8 +112,8 @@ bool cc_mpmc_is_drained_(const cc_channel_t *channel)
 
 bool cc_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
-    cc_index_ seen =
-        cc_load_relaxed(&cc_mpmc_side_(channel, direction)->position); /* relaxed, both: whoever takes it looks again */
+    /* relaxed, both: whoever takes it looks again */
+    cc_index_ seen = cc_load_relaxed(&cc_mpmc_side_(channel, direction)->position);
     cc_index_ last = (cc_index_)((seen & (cc_index_)~CC_MPMC_CLOSED_) + (cc_index_)(2 * (n - 1)));
     return cc_load_relaxed(cc_mpmc_stamp_(channel, last, channel->layout)) == cc_mpmc_awaited_(last, direction);
 }

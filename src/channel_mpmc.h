@@ -63,12 +63,31 @@ CC_TEMPLATE_ unsigned char *cc_mpmc_take_one_(cc_channel_t *channel, cc_directio
     return CC_LIKELY_(cc_cas_relaxed(&side->position, &seen, (cc_index_)(seen + 2))) ? slot : NULL;
 }
 
+/* Asks for a line that will be written to soon, after the message of a position is done, so that lines come while the
+ * messages before them are sent or received. But only in a stream: where this side has not had to wait for some time,
+ * the other one is far away; else we would take lines from it that it is about to write.
+ *
+ * Both numbers are from `concede bench channel.many channel.map` on 2 CPUs of AMD Zen 4 under KVM and `concede simulate
+ * channel.many channel.pool`. 8 positions, which are two lines of 8-byte messages, are worth a quarter on the 2 CPUs
+ * and two to three times the rate across sockets. 12 are worth more there, but lose a tenth with 1:4 here; and so do 8
+ * before the swap, or in a shorter run than 256, with 16:16. */
+enum { CC_MPMC_AHEAD_ = 8, CC_MPMC_STREAM_ = 256 };
+CC_TEMPLATE_ void cc_mpmc_ask_ahead_(cc_channel_t *channel, cc_direction_t direction, cc_index_ position,
+                                     cc_slot_layout_t layout)
+{
+    cc_index_ at_wait = cc_load_relaxed(&cc_mpmc_side_(channel, direction)->at_wait); /* relaxed: a guess */
+    size_t run = (size_t)((cc_index_)(position - at_wait) >> 1);
+    if (run >= CC_MPMC_STREAM_)
+        CC_ARCH_PREFETCH_WRITE_(cc_mpmc_stamp_(channel, (cc_index_)(position + 2 * CC_MPMC_AHEAD_), layout));
+}
+
 CC_TEMPLATE_ bool cc_mpmc_send_one_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout)
 {
     cc_index_ position;
     unsigned char *slot = cc_mpmc_take_one_(channel, CC_SENDING_, &position, layout);
     if (CC_UNLIKELY_(!slot)) return false;
     cc_mpmc_write_(slot, position, message, layout);
+    cc_mpmc_ask_ahead_(channel, CC_SENDING_, position, layout);
     /* [channel.sleep] the stamp before, the event after */
     cc_channel_notify_(channel, CC_RECEIVING_, CC_NOTIFY_RELAY_);
     return true;
@@ -80,6 +99,7 @@ CC_TEMPLATE_ bool cc_mpmc_recv_one_(cc_channel_t *channel, void *message, cc_slo
     unsigned char *slot = cc_mpmc_take_one_(channel, CC_RECEIVING_, &position, layout);
     if (CC_UNLIKELY_(!slot)) return false;
     cc_mpmc_read_(channel, slot, position, message, layout);
+    cc_mpmc_ask_ahead_(channel, CC_RECEIVING_, position, layout);
     /* [channel.sleep] the stamp before, the event after */
     cc_channel_notify_(channel, CC_SENDING_, CC_NOTIFY_RELAY_);
     return true;

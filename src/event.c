@@ -163,9 +163,10 @@ bool cc_event_wait_slow_(cc_event_t *event, uint32_t key, uint64_t deadline)
     cc_event_await_t await = cc_event_await_begin_(event, deadline);
     await.key = key;
     await.probe_began = CC_PROBE_BEGAN_(event__wait__end);
-    CC_PROBE_(event__wait__begin, event, false);
+    CC_PROBE_(event__wait__begin, event, (bool)false);
     bool in_time = sleep_once_(&await);
-    CC_PROBE_(event__wait__end, event, CC_COUNT_ENDING_(await.slept, false), CC_PROBE_NS_(await.probe_began), false);
+    CC_PROBE_(event__wait__end, event, CC_COUNT_ENDING_(await.slept, false), CC_PROBE_NS_(await.probe_began),
+              (bool)false);
     if (await.slept) count_await_(&await);
     return in_time;
 }
@@ -370,11 +371,12 @@ static uint32_t credit_(uint32_t spin_limit)
 
 /* Whether a lookout on this CPU keeps nobody from running: not the last notifier, if it runs here; and if this thread
  * got nothing the last time, a yield tells whether somebody else wants the CPU. */
-static bool is_good_lookout_(const cc_event_await_t *await, uint64_t *now)
+static bool is_good_lookout_(const cc_event_await_t *await)
 {
     if (shares_cpu_with_notifier_(await->event)) return false;
-    bool may_yield = await->deadline == CC_FOREVER && cc_snooze_calm_() == CC_CALM_;
-    return catches_ > 0 || (may_yield && cc_snooze_yield_(now) == CC_YIELDED_);
+    if (catches_ > 0) return true;
+    uint64_t now = cc_os_now_();
+    return await->deadline == CC_FOREVER && cc_snooze_calm_() == CC_CALM_ && cc_snooze_yield_(&now) == CC_YIELDED_;
 }
 
 /* Of the threads that wait for a relayed event one spins on behalf of all while others sleep: it becomes the lookout.
@@ -385,12 +387,11 @@ static void look_out_(cc_event_await_t *await)
     cc_event_t *event = await->event;
     uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: a notifier that does not know of it wakes */
     if (!(seen & CC_EVENT_LISTENING_)) return;
-    uint64_t now = cc_os_now_();
-    if (!(seen & CC_EVENT_LOOKOUT_) && is_good_lookout_(await, &now)) {
-        seen = cc_load_relaxed(&event->waiters); /* relaxed: as above */
+    if (!(seen & CC_EVENT_LOOKOUT_) && is_good_lookout_(await)) {
+        /* relaxed, all: the time is a guess and there before anybody needs it; the rest as above */
+        cc_store_relaxed(&event->looked_at, (uint32_t)cc_os_now_());
+        seen = cc_load_relaxed(&event->waiters);
         uint32_t lookout = (seen | CC_EVENT_LOOKOUT_) & ~CC_EVENT_AWAY_;
-        cc_store_relaxed(&event->looked_at, (uint32_t)now); /* relaxed: a guess, there before anybody needs it */
-        /* relaxed: as above */
         await->lookout = !(seen & CC_EVENT_LOOKOUT_) && cc_cas_relaxed(&event->waiters, &seen, lookout);
     }
     if (await->lookout) {
@@ -403,50 +404,12 @@ static void look_out_(cc_event_await_t *await)
     await->teaches = false;
 }
 
-/* A thread that spins keeps its CPU from others, who may be the very ones that it waits for. If its waits are short,
- * because on another CPU things go on, it never comes to yield by itself. So when it has spun for so long since it last
- * yielded or slept, in however many waits, it yields once before the next: soon again where our own threads are short
- * of CPUs, less often where that runs nobody (a yield takes 0.6 us then, a thousandth of the time), and hardly ever to
- * other programs, which keep the CPU for milliseconds. (A checker has neither threads nor CPUs: nobody loses patience.)
- */
-#if !defined(CC_EVENT_PATIENCE_NS)
-#define CC_EVENT_PATIENCE_NS 10000
-#endif
-enum { PATIENCE_ALONE = 64, PATIENCE_BESIDE_OTHERS = 4096 }; /* times as long */
-#if defined(CC_MODEL)
-#define lets_others_run_(await) false
-#define note_spun_(await)       ((void)(await))
-#else
-static _Thread_local uint32_t spun_, patience_; /* in pauses */
-
-static uint32_t patience_after_(uint64_t yielded_ns, uint64_t now, uint32_t least)
+/* Whether this wait may yield before it spins: it does not sleep at once, the caller has fixed nothing, and a yield
+ * cannot miss a deadline. */
+static bool may_give_way_(const cc_event_await_t *await)
 {
-    if (yielded_ns < CC_LOST_CPU_NS_) return least; /* else to a thread that does not wait, ours or not */
-    cc_whose_t whose = cc_snooze_whose_cpus_(now);
-    return whose == CC_OURS_ ? least : least * (whose == CC_OTHERS_ ? PATIENCE_BESIDE_OTHERS : PATIENCE_ALONE);
+    return await->pauses_left > 0 && await->teaches && await->deadline == CC_FOREVER;
 }
-
-static bool lets_others_run_(const cc_event_await_t *await)
-{
-    if (spun_ <= patience_ || await->relayed || await->in_channel || await->deadline != CC_FOREVER) return false;
-    if (cc_snooze_calm_() != CC_CALM_) return false;
-    uint32_t least = cc_backoff_pauses_(CC_EVENT_PATIENCE_NS);
-    uint64_t before = cc_os_now_(), now = before;
-    if (cc_snooze_yield_(&now) != CC_YIELDED_)
-        patience_ = patience_after_(now - before, now, least);
-    else if (patience_ < PATIENCE_ALONE * least)
-        patience_ *= 2;
-    spun_ = 0;
-    return true;
-}
-
-static void note_spun_(const cc_event_await_t *await)
-{
-    uint32_t spun = await->relayed ? 0 : await->pauses_planned - await->pauses_left - await->pauses;
-    spun_ = await->yielded || await->slept ? 0 : spun_ + spun;
-    if (patience_ == 0) patience_ = cc_backoff_pauses_(CC_EVENT_PATIENCE_NS);
-}
-#endif
 
 /* Phase 1: the next round of pauses. */
 static void spin_a_round_(cc_event_await_t *await)
@@ -454,6 +417,7 @@ static void spin_a_round_(cc_event_await_t *await)
     uint32_t round = cc_backoff_pauses_(CC_EVENT_ROUND_NS);
     await->pauses = await->pauses_left < round ? await->pauses_left : round;
     await->pauses_left -= await->pauses;
+    await->spun += await->pauses;
 }
 
 /* Phase 1, between two rounds: whether this thread lost its CPU in the round that is over. When the first round began
@@ -510,12 +474,16 @@ bool cc_event_await_slow_(cc_event_await_t *await)
         plan = plan_(await, await->deadline - now);
         await->pauses_planned = await->pauses_left = plan.pauses;
         await->yields_planned = await->yields_left = plan.yields;
+        await->gave_way = may_give_way_(await) && cc_snooze_gives_way_();
+        if (await->gave_way) return true;
         look_out_(await);
         if (await->pauses_left == 0) break;
-        if (!lets_others_run_(await)) spin_a_round_(await);
+        spin_a_round_(await);
         return true;
     case SNOOZING:
         if (await->yielded) judge_yield_(await);
+        /* Others get on with it, on this very CPU: it sleeps, or they would take turns for ever. */
+        if (await->gave_way && await->overtaken > 0) await->pauses_left = await->yields_left = 0;
         look_out_(await);
         if (await->pauses_left == 0) break;
         if (lost_cpu_(await, cc_os_now_())) {
@@ -596,7 +564,7 @@ void cc_event_await_end_slow_(cc_event_await_t *await)
         if (got_something && catches_ < CREDIT_PARTS * CREDIT_LIMITS) note_catches_(catches_ + 1);
         end_lookout_(await, got_something ? CC_EVENT_AWAY_ : 0);
     }
-    note_spun_(await);
+    cc_snooze_spun_(await->spun - await->pauses, await->yielded || await->slept);
     switch (await->phase) {
     case SNOOZING:
         if (await->lost_cpu)

@@ -20,8 +20,8 @@
  *   row         from           to                       by
  *   take        free           HELD                     anybody. PARKED goes: the release that left it wakes one, and
  *                                                       from here on the woken one remembers that others may sleep.
- *                                                       Who had to wait adds SHARED and, where it or another has
- *                                                       slept, SURE; who had not leaves them as they are, but at
+ *                                                       Who lost a race before adds SHARED; where it or another
+ *                                                       has slept, SURE, too. Who did not wait leaves them, but at
  *                                                       every 64th release, or 4096th if SURE, it takes them away
  *   take back   free           HELD PARKED              one who has slept: others may still
  *   inherit     handed over    HELD PARKED, OWED - 1    one who has slept; OWED stays if it was not owed
@@ -79,8 +79,10 @@ enum {
  *                nothing but lock.map at 32 CPUs and more, by a tenth
  *   AWAY_MAX     the longest interval of staying away: no more than until somebody is owed the lock
  *   YIELD_AFTER  a section that lasts longer may be one whose holder has lost its CPU, perhaps to us
- *   SHARE_AFTER  the end of a longer section is worth knowing, although saying so takes the line from the holder
  *   OWED_NS      from the first sleep until the waiter is owed the lock
+ *   MANY         releases, more than there can be while a waiter is away, so that a count which shows them is another
+ *   UNLUCKY      short sections that may be lost one by one before it backs off. With 0 the longest waits of 2 threads
+ *                with 100 ns outside are ten times as long (lock.map, p999); with 4 nothing gets better
  * The factors in spin_(): from 1024 to 4096, lock.tight keeps four fifths of its rate from 8 to 256 CPUs; with at most
  * 2048 it does not, and with 8192 Jain's index falls under 0.9. From 16 to 2048, lock.map is best with 8 to 64 CPUs
  * (16) and with 256 (2048). */
@@ -91,7 +93,7 @@ enum {
 #define CC_LOCK_OWED_NS 1000000
 #endif
 enum { NEAREST_NS = 16, LOOK_NS = 32, SHORT_NS = 500, AWAY_MAX_NS = 1000000 };
-enum { YIELD_AFTER_NS = 4000, SHARE_AFTER_NS = 128 };
+enum { YIELD_AFTER_NS = 4000, MANY = 1 << 20, UNLUCKY = 2 };
 
 /* ---- Releases by a plain store: whether there are any, for the whole process ------------------------------------ */
 
@@ -149,6 +151,7 @@ typedef struct waiter {
     uint64_t began;          /* if somebody traces its end; else 0 */
     bool never_calls;        /* the system: neither to sleep nor to yield nor to measure */
     bool has_yielded;
+    bool has_lost;    /* a race: others are many, or quick */
     bool has_slept;   /* so a wake-up may have been meant for it, and it must not get lost */
     bool may_inherit; /* what was handed over */
     bool is_owed;     /* one of OWED is its */
@@ -169,7 +172,10 @@ static bool may_take_(const waiter_t *w, uint32_t seen)
 static bool take_(const waiter_t *w, uint32_t seen)
 {
     uint32_t taken = is_free_(seen) ? seen & ~(uint32_t)PARKED : seen;
-    if (area_() > CC_LOCK_NO_AREA_) taken |= w->has_slept || (seen & PARKED) ? SHARED | SURE : SHARED;
+    if (area_() > CC_LOCK_NO_AREA_) {
+        if (w->has_lost) taken |= SHARED;
+        if (w->has_slept || (seen & PARKED)) taken |= SHARED | SURE;
+    }
     if (w->has_slept) taken |= PARKED;
     if (w->is_owed) taken -= OWED;
     if (!cc_cas_acquire(&w->lock->word, &seen, taken + HELD)) return false; /* [lock.word] pairs with the release */
@@ -189,19 +195,25 @@ static uint32_t pauses_in_(const waiter_t *w, uint64_t ns)
     return w->never_calls && !cc_costs_are_known_() ? (uint32_t)(ns / 40) : cc_backoff_pauses_(ns);
 }
 
-/* Whether the releases were counted at the first of two looks, and have not been for some time at the second. */
-static bool is_forgotten_(uint32_t last, uint32_t seen)
+/* How often the lock was released between two looks, by the count, modulo 2^24. */
+static uint32_t counted_(uint32_t last, uint32_t seen)
 {
-    return last & ~seen & SHARED;
+    return (seen / RELEASES - last / RELEASES) % (UINT32_MAX / RELEASES + 1);
 }
 
-/* How often the lock was released between two looks. Where releases are not counted, or somebody wrote a mark in place
- * of the count, it is 0 or 1: whether we know of any. */
-static uint64_t releases_(uint32_t last, uint32_t seen)
+/* Whether the lock was released between two looks, but nobody can tell how often: the releases were counted at the
+ * first one, and then not for some time, so that the count has gone or started anew, or is somebody's mark. */
+static bool is_forgotten_(uint32_t last, uint32_t seen)
 {
-    bool counted = (last & seen & SHARED) && !((last ^ seen) & SURE);
-    if (counted || area_() <= CC_LOCK_NO_AREA_) return (seen - last) / RELEASES;
-    return is_forgotten_(last, seen);
+    return (last & SHARED) && (!(seen & SHARED) || counted_(last, seen) > MANY);
+}
+
+/* How often the lock was released between two looks; 0 or 1 where that is not known: whether we know of any. */
+static uint32_t releases_(uint32_t last, uint32_t seen)
+{
+    if (is_forgotten_(last, seen)) return 1;
+    bool counts = (last & seen & SHARED) || area_() <= CC_LOCK_NO_AREA_;
+    return counts ? counted_(last, seen) : 0;
 }
 
 /* The row "share": asks for a count of releases. Returns the word as it is then, as far as we know. */
@@ -254,9 +266,10 @@ static bool is_awaited_(const waiter_t *w)
  *
  *   The section goes on. Nobody touches the line, so looking costs nothing, and we look after every pause.
  *   It ended and another began: that was a lost race. If sections are long it was only bad luck, and we look on. After
- *   a short one we stay away for a random interval.
+ *   a few short ones, or more than one between two looks, we stay away for a random interval.
  *   Releases follow each other faster than a line gets from one core to another: one thread has the lock for itself,
- *   and each look takes the line away from it. We stay away for much longer.
+ *   and each look takes the line away from it. We stay away for much longer. So we do if releases were faster than a
+ *   look and are no longer counted, because then nobody else has waited meanwhile.
  *
  * How long is so many times as long as the look itself took, because that tells both how far away the line is and how
  * many others want it; twice as many times with each lost race. So the looks of all waiters together take up a part of
@@ -273,7 +286,6 @@ static bool spin_(waiter_t *w)
     if (w->spin_ns == 0) return may_take_(w, last) && take_(w, last);
     uint32_t limit = pauses_in_(w, w->spin_ns);
     uint32_t yield_after = pauses_in_(w, YIELD_AFTER_NS);
-    uint32_t share_after = pauses_in_(w, SHARE_AFTER_NS);
     uint32_t short_section = pauses_in_(w, SHORT_NS);
     uint32_t spun = 0;         /* pauses so far, and how often it stayed away */
     uint32_t same_section = 0; /* pauses since the last release that we know of */
@@ -281,6 +293,7 @@ static bool spin_(waiter_t *w)
     uint32_t lost = 0;         /* races in short sections, one after the other */
     bool is_local = false;     /* one thread has the lock for itself */
     bool is_quick = false;     /* sections follow each other faster than a look */
+    bool is_short = false;     /* the last sections of which we know */
     uint64_t away_ns = 0;      /* before the last look */
     uint64_t looked_at = 0;    /* 0: the last look was not timed */
     uint64_t look_ns = NEAREST_NS;
@@ -295,6 +308,7 @@ static bool spin_(waiter_t *w)
             releases = releases ? releases : 1;
         }
         if (spun >= limit) return false;
+        last = share_(w, seen); /* else a section that follows would pass for this one */
         if (looked_at) {
             uint64_t now = cc_os_now_(); /* not before the swap: the line would be gone by then */
             if (now >= w->deadline) return false;
@@ -303,14 +317,19 @@ static bool spin_(waiter_t *w)
         }
         if (releases) {
             uint64_t waited_ns = away_ns + (uint64_t)same_section * SHORT_NS / short_section + LOOK_NS;
-            if (!forgotten) is_local = releases * (is_local ? 2 * NEAREST_NS : NEAREST_NS) > waited_ns;
-            is_quick = releases * look_ns > waited_ns;
-            bool is_short = releases * short_section > same_section; /* after staying away it is, for all we know */
-            lost = is_local || forgotten || is_short ? lost + 1 : 0;
+            if (forgotten) {
+                is_local = is_local || is_quick;
+            } else {
+                is_local = releases * (is_local ? 2 * NEAREST_NS : NEAREST_NS) > waited_ns;
+                is_quick = releases * look_ns > waited_ns;
+                is_short = releases * short_section > same_section; /* after staying away it is, for all we know */
+            }
+            lost = is_local || is_short ? lost + 1 : 0;
+            w->has_lost = true;
             same_section = 0;
         }
         spun++;
-        if (releases && lost > 0) {
+        if (lost > 0 && releases > 0 && (is_local || releases > 1 || lost > UNLUCKY)) {
             uint32_t most = w->never_calls ? 12 : 8; /* who may not time a look doubles for longer */
             if (is_local) most = w->never_calls ? 6 : 3;
             uint64_t factor = (is_local ? UINT64_C(512) : UINT64_C(8)) << (lost < most ? lost : most);
@@ -319,7 +338,6 @@ static bool spin_(waiter_t *w)
             away_ns = cc_backoff_random_up_to_(&rng, (uint32_t)range);
             if (is_local) away_ns = (away_ns + range) / 2; /* the rarer, the more evenly, so that all have their turn */
             if (yields && lost > 1) (void)yield_(w);
-            last = share_(w, seen); /* else a section that follows would pass for this one */
             if (w->never_calls) {
                 cc_backoff_pause_(pauses_in_(w, away_ns));
             } else {
@@ -331,7 +349,6 @@ static bool spin_(waiter_t *w)
             }
             continue;
         }
-        if (same_section >= share_after) last = share_(w, seen);
         away_ns = 0;
         same_section++;
         if (yields && ++since_yield > yield_after) {
@@ -452,7 +469,7 @@ void cc_lock_acquire_spin_slow_(cc_lock_t *lock)
     w.began = CC_PROBE_BEGAN_(lock__wait__end);
     CC_PROBE_(lock__wait__begin, lock);
     while (!spin_(&w)) w.may_inherit = true;
-    CC_PROBE_(lock__wait__end, lock, CC_COUNT_SPUN_, CC_PROBE_NS_(w.began), true);
+    CC_PROBE_(lock__wait__end, lock, (uint32_t)CC_COUNT_SPUN_, CC_PROBE_NS_(w.began), (bool)true);
     cc_count_wait_(CC_COUNT_LOCK_, CC_COUNT_SPUN_, 0);
 }
 

@@ -26,6 +26,9 @@ CC_PROBES_(CC_PROBE_DECLARE_TRACED_)
 
 #define _SDT_HAS_SEMAPHORES 1
 #define SDT_USE_VARIADIC    /* for STAP_PROBEV, which is more than the standard allows */
+/* In a register or in memory, and no constant: perf leaves those out, and takes only the first place of a probe whose
+ * values are not alike in all its places; so a value must have one type in them, too. */
+#define STAP_SDT_ARG_CONSTRAINT or
 #include <sys/sdt.h>
 #define CC_PROBE_(...)                                                                  \
     do {                                                                                \

@@ -53,20 +53,12 @@ cc_ending_t cc_snooze_yield_(uint64_t *now);
  * calls it, so that a thread that loses its CPU knows whether it lost it to one of ours. */
 uint32_t cc_snooze_seen_(uint64_t now);
 
-/* A thread that was off its CPU for so long has lost it to one that does not wait: yields to threads that do last some
- * microseconds, and a time slice lasts milliseconds; see cc_snooze_yield_(). */
-enum { CC_LOST_CPU_NS_ = 200000 };
-
 /* Whether a thread lost this CPU to another program between `began` and `now`, in which it did something that takes
  * `expected` ns by itself. */
 bool cc_snooze_lost_cpu_(uint32_t cpu, uint64_t began, uint64_t expected, uint64_t now);
 
 /* Notes such a loss, which ended at this time, for cc_snooze_calm_(). */
 void cc_snooze_note_loss_(uint64_t now);
-
-/* Who has used the CPUs of late, as far as is known at this time, at which a thread lost one. */
-typedef enum { CC_OTHERS_, CC_OURS_, CC_NOBODY_KNOWS_ } cc_whose_t;
-cc_whose_t cc_snooze_whose_cpus_(uint64_t now);
 
 /* What the whole process goes by at the moment. Reads the clock only where somebody lost its CPU lately. */
 typedef enum {
@@ -75,5 +67,10 @@ typedef enum {
     CC_BUSY_      /* the CPUs are busy with others: sleep at once */
 } cc_calm_t;
 cc_calm_t cc_snooze_calm_(void);
+
+/* A thread that may yield before it begins to spin, because it has spun for long in its last waits and others may want
+ * its CPU; whether it did. It tells how much it has spun when a wait is over, and whether it yielded or slept in it. */
+bool cc_snooze_gives_way_(void);
+void cc_snooze_spun_(uint32_t pauses, bool has_rested);
 
 #endif

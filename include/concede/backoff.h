@@ -193,8 +193,8 @@ CC_INLINE_ void cc_backoff_snooze(cc_backoff_t *b)
         b->yields++;
 }
 
-/* The next number of a small generator (xorshift32), uniform in 1..UINT32_MAX. 0 is no valid state and acts as a seed.
- * */
+/* The next number of a small generator (xorshift32), uniform in 1..UINT32_MAX. 0 is no valid state, and acts as a
+ * seed. */
 CC_INLINE_ uint32_t cc_backoff_random_(uint32_t *rng)
 {
     uint32_t x = *rng ? *rng : UINT32_C(0x9e3779b9);

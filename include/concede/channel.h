@@ -303,7 +303,7 @@ CC_TEMPLATE_ int cc_channel_send_(cc_channel_t *channel, const void *message, cc
     const size_t size = layout.message_size;
     if (CC_LIKELY_(cc_channel_is_spsc_of_(channel, size) && cc_spsc_room_(channel) > 0))
         return cc_spsc_send_one_(channel, message, layout);
-    return CC_TSAN_SEND_(channel, message, size,
+    return CC_TSAN_SEND_(int, channel, message, size,
                          CC_DEBUG_AS_(CC_SENDING_, int, channel,
                                       waits ? cc_channel_send_any_(channel, message, size, deadline)
                                             : cc_channel_try_send_any_(channel, message, size)));
@@ -328,9 +328,9 @@ CC_TEMPLATE_ size_t cc_channel_send_many_(cc_channel_t *channel, const void *mes
 {
     bool inline_path = cc_channel_is_spsc_of_(channel, layout.message_size) && n > 0 && cc_spsc_room_(channel) >= n;
     if (CC_UNLIKELY_(!inline_path))
-        return CC_TSAN_SEND_MANY_(channel, messages, n, layout.message_size,
-                                  CC_DEBUG_AS_(CC_SENDING_, size_t, channel,
-                                               cc_channel_send_many_any_(channel, messages, n, layout.message_size)));
+        return CC_TSAN_SEND_(size_t, channel, messages, n * layout.message_size,
+                             CC_DEBUG_AS_(CC_SENDING_, size_t, channel,
+                                          cc_channel_send_many_any_(channel, messages, n, layout.message_size)));
     cc_spsc_write_many_(channel, (const unsigned char *)messages, n, layout);
     return cc_spsc_sent_(channel, n);
 }
@@ -349,7 +349,7 @@ CC_TEMPLATE_ int cc_channel_send_all_(cc_channel_t *channel, const void *message
 {
     *sent = cc_channel_send_many_(channel, messages, n, layout);
     if (CC_LIKELY_(*sent == n)) return 0;
-    return CC_TSAN_SEND_(channel, messages, n * layout.message_size,
+    return CC_TSAN_SEND_(int, channel, messages, n *layout.message_size,
                          cc_channel_send_all_any_(channel, messages, n, layout.message_size, sent, deadline));
 }
 
@@ -514,7 +514,7 @@ CC_INLINE_ void cc_channel_consume(cc_channel_t *channel)
     CC_MAY_SHADOW_BEGIN_                                                                                             \
     CC_MUST_USE_ CC_INLINE_ int name##_create(cc_channel_t **channel, const cc_channel_options_t *options)           \
     {                                                                                                                \
-        cc_channel_options_t typed = { 0, 0, 0, 0 }; /* no options: EINVAL, as the capacity is 0 */                  \
+        cc_channel_options_t typed = CC_CHANNEL_OPTIONS_INIT(0, 0); /* no options: EINVAL, as the capacity is 0 */   \
         if (options) typed = *options;                                                                               \
         typed.message_size = sizeof(type);                                                                           \
         return cc_channel_create(channel, &typed);                                                                   \

@@ -107,6 +107,20 @@ template <class C> class object
     C object_;
 };
 
+/* What event and condition have in common. */
+class notifier : public object<cc_event_t>
+{
+  public:
+    void notify_one() noexcept
+    {
+        cc_event_notify_one(&object_);
+    }
+    void notify_all() noexcept
+    {
+        cc_event_notify_all(&object_);
+    }
+};
+
 } // namespace detail
 
 /* cc_lock_t as a standard mutex. clang's -Wthread-safety knows it. */
@@ -142,7 +156,7 @@ class CC_CAPABILITY_("mutex") mutex : public detail::object<cc_lock_t>
 static_assert(sizeof(mutex) == sizeof(cc_lock_t), "the C object and nothing else");
 
 /* cc_event_t. The condition is looked at again and again; its last look is the result. */
-class event : public detail::object<cc_event_t>
+class event : public detail::notifier
 {
   public:
     template <class Condition> void await(Condition condition)
@@ -160,19 +174,11 @@ class event : public detail::object<cc_event_t>
         return detail::until(
             time, [&](uint64_t ns) { return CC_EVENT_AWAIT_UNTIL(&object_, condition(), cc_deadline_in(ns)); });
     }
-    void notify_one() noexcept
-    {
-        cc_event_notify_one(&object_);
-    }
-    void notify_all() noexcept
-    {
-        cc_event_notify_all(&object_);
-    }
 };
 
 /* A condition that a concede::mutex protects, in the shape of std::condition_variable. Each wait takes a lock that
  * holds the mutex, as std::unique_lock<concede::mutex>; a predicate is looked at with the mutex held. */
-class condition : public detail::object<cc_event_t>
+class condition : public detail::notifier
 {
   public:
     template <class Lock> void wait(Lock &lock) noexcept
@@ -206,14 +212,6 @@ class condition : public detail::object<cc_event_t>
     {
         return detail::until(
             time, [&](uint64_t ns) { return CC_LOCK_AWAIT_TIMEOUT(held_(lock), &object_, predicate(), ns); });
-    }
-    void notify_one() noexcept
-    {
-        cc_event_notify_one(&object_);
-    }
-    void notify_all() noexcept
-    {
-        cc_event_notify_all(&object_);
     }
 
   private:
@@ -253,87 +251,64 @@ class parker : public detail::object<cc_parker_t>
 
 namespace detail
 {
+template <class T> struct moved_recv;
+template <class T> struct moved_send;
+} // namespace detail
 
-/* The C functions for messages of one type, as static members, and the one owner of a channel. */
-template <class T> class owned_channel
+/* A bounded, blocking, closable queue, and the one owner of its memory. Which calls may run at the same time: see
+ * channel.h. */
+template <class T, bool = std::is_trivially_copyable<T>::value> class channel
 {
-  public:
-    CC_CHANNEL_TYPED(typed, T)
+    CC_CHANNEL_TYPED(typed, T) /* the C functions for messages of this type, as static members */
 
-    owned_channel(size_t capacity, uint32_t kind, uint32_t snooze_iters) noexcept : channel_(nullptr)
+  public:
+    explicit channel(size_t capacity, uint32_t kind = CC_CHANNEL_MPMC,
+                     uint32_t snooze_iters = CC_SNOOZE_ADAPTIVE) noexcept
+        : channel_(nullptr)
     {
-        const cc_channel_options_t options = { capacity, sizeof(T), kind, snooze_iters };
+        cc_channel_options_t options = CC_CHANNEL_OPTIONS_INIT(capacity, sizeof(T));
+        options.kind = kind;
+        options.snooze_iters = snooze_iters;
         error_ = cc_channel_create(&channel_, &options);
     }
-    ~owned_channel()
+    ~channel()
     {
         cc_channel_destroy(channel_);
     }
-    owned_channel(owned_channel &&other) noexcept : channel_(other.channel_), error_(other.error_)
+    channel(channel &&other) noexcept : channel_(other.channel_), error_(other.error_)
     {
         other.channel_ = nullptr;
     }
-    owned_channel &operator=(owned_channel &&other) noexcept
+    channel &operator=(channel &&other) noexcept
     {
-        owned_channel taken(std::move(other));
+        channel taken(std::move(other));
         std::swap(channel_, taken.channel_);
         error_ = taken.error_;
         return *this;
     }
-    cc_channel_t *get() const noexcept
+
+    /* Whether it was made; if not, error() says why: EINVAL or ENOMEM. */
+    explicit operator bool() const noexcept
     {
-        return channel_;
+        return channel_ != nullptr;
     }
     int error() const noexcept
     {
         return error_;
     }
 
-  private:
-    cc_channel_t *channel_;
-    int error_;
-};
-
-} // namespace detail
-
-namespace detail
-{
-template <class T> struct moved_recv;
-template <class T> struct moved_send;
-} // namespace detail
-
-/* A bounded, blocking, closable queue. Which calls may run at the same time: see channel.h. */
-template <class T, bool = std::is_trivially_copyable<T>::value> class channel
-{
-  public:
-    explicit channel(size_t capacity, uint32_t kind = CC_CHANNEL_MPMC,
-                     uint32_t snooze_iters = CC_SNOOZE_ADAPTIVE) noexcept
-        : owned_(capacity, kind, snooze_iters)
-    {
-    }
-
-    /* Whether it was made; if not, error() says why: EINVAL or ENOMEM. */
-    explicit operator bool() const noexcept
-    {
-        return owned_.get() != nullptr;
-    }
-    int error() const noexcept
-    {
-        return owned_.error();
-    }
-
     int send(const T &message) noexcept
     {
-        return owned::typed_send(owned_.get(), message);
+        return typed_send(channel_, message);
     }
     CC_MUST_USE_ int try_send(const T &message) noexcept
     {
-        return owned::typed_try_send(owned_.get(), message);
+        return typed_try_send(channel_, message);
     }
     template <class Rep, class Period>
     CC_MUST_USE_ int send_for(const T &message, const std::chrono::duration<Rep, Period> &duration) noexcept
     {
-        return owned::typed_send_timeout(owned_.get(), message, detail::nanoseconds(duration));
+        return typed_send_timeout(channel_, message, detail::nanoseconds(duration));
     }
     template <class... Arguments> int emplace(Arguments &&...arguments)
     {
@@ -341,112 +316,114 @@ template <class T, bool = std::is_trivially_copyable<T>::value> class channel
     }
     CC_MUST_USE_ size_t send_many(const T *messages, size_t n) noexcept
     {
-        return owned::typed_send_many(owned_.get(), messages, n);
+        return typed_send_many(channel_, messages, n);
     }
     /* Waits until all are sent; `sent` says in any case how many were. */
     int send_all(const T *messages, size_t n, size_t &sent) noexcept
     {
-        return owned::typed_send_all(owned_.get(), messages, n, &sent);
+        return typed_send_all(channel_, messages, n, &sent);
     }
     template <class Rep, class Period>
     CC_MUST_USE_ int send_all_for(const T *messages, size_t n, size_t &sent,
                                   const std::chrono::duration<Rep, Period> &duration) noexcept
     {
-        return owned::typed_send_all_timeout(owned_.get(), messages, n, &sent, detail::nanoseconds(duration));
+        return typed_send_all_timeout(channel_, messages, n, &sent, detail::nanoseconds(duration));
     }
 
     CC_MUST_USE_ int recv(T &message) noexcept
     {
-        return owned::typed_recv(owned_.get(), &message);
+        return typed_recv(channel_, &message);
     }
     CC_MUST_USE_ int try_recv(T &message) noexcept
     {
-        return owned::typed_try_recv(owned_.get(), &message);
+        return typed_try_recv(channel_, &message);
     }
     template <class Rep, class Period>
     CC_MUST_USE_ int recv_for(T &message, const std::chrono::duration<Rep, Period> &duration) noexcept
     {
-        return owned::typed_recv_timeout(owned_.get(), &message, detail::nanoseconds(duration));
+        return typed_recv_timeout(channel_, &message, detail::nanoseconds(duration));
     }
     CC_MUST_USE_ size_t recv_many(T *messages, size_t n) noexcept
     {
-        return owned::typed_recv_many(owned_.get(), messages, n);
+        return typed_recv_many(channel_, messages, n);
     }
     /* Waits for one and takes up to n; `got` says in any case how many. */
     CC_MUST_USE_ int recv_some(T *messages, size_t n, size_t &got) noexcept
     {
-        return owned::typed_recv_some(owned_.get(), messages, n, &got);
+        return typed_recv_some(channel_, messages, n, &got);
     }
     template <class Rep, class Period>
     CC_MUST_USE_ int recv_some_for(T *messages, size_t n, size_t &got,
                                    const std::chrono::duration<Rep, Period> &duration) noexcept
     {
-        return owned::typed_recv_some_timeout(owned_.get(), messages, n, &got, detail::nanoseconds(duration));
+        return typed_recv_some_timeout(channel_, messages, n, &got, detail::nanoseconds(duration));
     }
 
     /* SPSC, in place: where the next message is to be written, nullptr if there is no room, and when that is done;
      * the oldest message, nullptr if there is none, and when it is no longer needed. */
     T *reserve() noexcept
     {
-        return static_cast<T *>(cc_channel_reserve(owned_.get()));
+        return static_cast<T *>(cc_channel_reserve(channel_));
     }
     void commit() noexcept
     {
-        cc_channel_commit(owned_.get());
+        cc_channel_commit(channel_);
     }
     const T *peek() noexcept
     {
-        return static_cast<const T *>(cc_channel_peek(owned_.get()));
+        return static_cast<const T *>(cc_channel_peek(channel_));
     }
     void consume() noexcept
     {
-        cc_channel_consume(owned_.get());
+        cc_channel_consume(channel_);
     }
 
     void close() noexcept
     {
-        cc_channel_close(owned_.get());
+        cc_channel_close(channel_);
     }
     bool is_closed() const noexcept
     {
-        return cc_channel_is_closed(owned_.get());
+        return cc_channel_is_closed(channel_);
     }
     size_t size() const noexcept
     {
-        return cc_channel_len(owned_.get());
+        return cc_channel_len(channel_);
     }
     size_t capacity() const noexcept
     {
-        return cc_channel_capacity(owned_.get());
+        return cc_channel_capacity(channel_);
     }
 
     /* A descriptor to poll, and whether it was armed: cc_channel_fd() and cc_channel_arm(). */
     CC_MUST_USE_ int recv_fd(int &fd) noexcept
     {
-        return cc_channel_fd(owned_.get(), CC_SELECT_RECV, &fd);
+        return cc_channel_fd(channel_, CC_SELECT_RECV, &fd);
     }
     CC_MUST_USE_ bool arm_recv() noexcept
     {
-        return cc_channel_arm(owned_.get(), CC_SELECT_RECV);
+        return cc_channel_arm(channel_, CC_SELECT_RECV);
     }
     CC_MUST_USE_ int send_fd(int &fd) noexcept
     {
-        return cc_channel_fd(owned_.get(), CC_SELECT_SEND, &fd);
+        return cc_channel_fd(channel_, CC_SELECT_SEND, &fd);
     }
     CC_MUST_USE_ bool arm_send() noexcept
     {
-        return cc_channel_arm(owned_.get(), CC_SELECT_SEND);
+        return cc_channel_arm(channel_, CC_SELECT_SEND);
     }
 
     typedef cc_channel_t *native_handle_type;
     native_handle_type native_handle() noexcept
     {
-        return owned_.get();
+        return channel_;
     }
 
   private:
-    typedef detail::owned_channel<T> owned;
-    owned owned_;
+    template <class, bool> friend class channel;
+
+    cc_channel_t *channel_;
+    int error_;
 };
 
 /* The same for messages that are more than their bytes. They live in places of the channel's own; two channels carry
@@ -464,20 +441,20 @@ template <class T> class channel<T, false>
                      uint32_t snooze_iters = CC_SNOOZE_ADAPTIVE) noexcept
         : full_(capacity, kind, snooze_iters), free_(capacity, kind, snooze_iters), memory_(nullptr), places_(nullptr)
     {
-        if (!full_.get() || !free_.get()) return;
-        const size_t count = cc_channel_capacity(full_.get());
+        if (!full_ || !free_) return;
+        const size_t count = full_.capacity();
         if (count > UINT32_MAX || count > (SIZE_MAX - alignof(T)) / sizeof(T)) return;
         memory_ = ::operator new(count * sizeof(T) + alignof(T), std::nothrow);
         if (!memory_) return;
         const uintptr_t address = reinterpret_cast<uintptr_t>(memory_);
         places_ = static_cast<unsigned char *>(memory_) + (alignof(T) - address % alignof(T)) % alignof(T);
-        for (uint32_t place = 0; place < count; place++) (void)numbers::typed_send(free_.get(), place);
+        for (uint32_t place = 0; place < count; place++) (void)free_.send(place);
     }
     ~channel()
     {
         uint32_t place;
         if (!places_) return;
-        while (numbers::typed_try_recv(full_.get(), &place) == 0) at_(place)->~T();
+        while (full_.try_recv(place) == 0) at_(place)->~T();
         ::operator delete(memory_);
     }
     channel(channel &&other) noexcept
@@ -545,25 +522,24 @@ template <class T> class channel<T, false>
     CC_MUST_USE_ int recv(T &message) noexcept
     {
         taken_place taken = { this, 0, false };
-        return received_(taken, numbers::typed_recv(full_.get(), &taken.place), message);
+        return received_(taken, full_.recv(taken.place), message);
     }
     CC_MUST_USE_ int try_recv(T &message) noexcept
     {
         taken_place taken = { this, 0, false };
-        return received_(taken, numbers::typed_try_recv(full_.get(), &taken.place), message);
+        return received_(taken, full_.try_recv(taken.place), message);
     }
     template <class Rep, class Period>
     CC_MUST_USE_ int recv_for(T &message, const std::chrono::duration<Rep, Period> &duration) noexcept
     {
         taken_place taken = { this, 0, false };
-        const uint64_t ns = detail::nanoseconds(duration);
-        return received_(taken, numbers::typed_recv_timeout(full_.get(), &taken.place, ns), message);
+        return received_(taken, full_.recv_for(taken.place, duration), message);
     }
     /* Calls `use` with the message in its place, and destroys it after that: for types without a default. */
     template <class Use> CC_MUST_USE_ int recv_with(Use use)
     {
         taken_place taken = { this, 0, false };
-        const int result = numbers::typed_recv(full_.get(), &taken.place);
+        const int result = full_.recv(taken.place);
         if (!got_(taken, result)) return result;
         use(std::move(*at_(taken.place)));
         return 0;
@@ -571,44 +547,44 @@ template <class T> class channel<T, false>
 
     void close() noexcept
     {
-        cc_channel_close(full_.get());
-        cc_channel_close(free_.get());
+        full_.close();
+        free_.close();
     }
     bool is_closed() const noexcept
     {
-        return cc_channel_is_closed(full_.get());
+        return full_.is_closed();
     }
     size_t size() const noexcept
     {
-        return cc_channel_len(full_.get());
+        return full_.size();
     }
     size_t capacity() const noexcept
     {
-        return cc_channel_capacity(full_.get());
+        return full_.capacity();
     }
 
     CC_MUST_USE_ int recv_fd(int &fd) noexcept
     {
-        return cc_channel_fd(full_.get(), CC_SELECT_RECV, &fd);
+        return full_.recv_fd(fd);
     }
     CC_MUST_USE_ bool arm_recv() noexcept
     {
-        return cc_channel_arm(full_.get(), CC_SELECT_RECV);
+        return full_.arm_recv();
     }
     /* Who sends waits for a free place. */
     CC_MUST_USE_ int send_fd(int &fd) noexcept
     {
-        return cc_channel_fd(free_.get(), CC_SELECT_RECV, &fd);
+        return free_.recv_fd(fd);
     }
     CC_MUST_USE_ bool arm_send() noexcept
     {
-        return cc_channel_arm(free_.get(), CC_SELECT_RECV);
+        return free_.arm_recv();
     }
 
   private:
     friend struct detail::moved_recv<T>;
     friend struct detail::moved_send<T>;
-    typedef detail::owned_channel<uint32_t> numbers;
+    typedef channel<uint32_t> numbers;
 
     /* A place that this thread has to itself. Unless it is handed over it goes back, without the message in it. */
     struct taken_place {
@@ -620,7 +596,7 @@ template <class T> class channel<T, false>
             if (!owner) return;
             if (holds) owner->at_(place)->~T();
             /* It has room: there are no more places than that. Closed: nobody asks for a place any more. */
-            (void)numbers::typed_send(owner->free_.get(), place);
+            (void)owner->free_.send(place);
         }
     };
 
@@ -631,8 +607,8 @@ template <class T> class channel<T, false>
 
     int take_(taken_place &taken, uint64_t deadline, bool only_try) noexcept
     {
-        const int result = only_try ? numbers::typed_try_recv(free_.get(), &taken.place)
-                                    : numbers::typed_recv_until(free_.get(), &taken.place, deadline);
+        const int result =
+            only_try ? free_.try_recv(taken.place) : numbers::typed_recv_until(free_.channel_, &taken.place, deadline);
         if (result != 0) taken.owner = nullptr;
         return result;
     }
@@ -640,8 +616,8 @@ template <class T> class channel<T, false>
     int hand_over_(taken_place &taken, T *back, uint64_t deadline, bool only_try) noexcept
     {
         taken.holds = true;
-        const int result = only_try ? numbers::typed_try_send(full_.get(), taken.place)
-                                    : numbers::typed_send_until(full_.get(), taken.place, deadline);
+        const int result =
+            only_try ? full_.try_send(taken.place) : numbers::typed_send_until(full_.channel_, taken.place, deadline);
         if (result == 0)
             taken.owner = nullptr;
         else if (back)
@@ -730,7 +706,7 @@ template <class T> struct moved_recv {
     uint32_t place;
     cc_select_case_t given() noexcept
     {
-        return CC_SELECT_CASE_RECV(from ? from->full_.get() : nullptr, &place);
+        return CC_SELECT_CASE_RECV(from ? from->full_.native_handle() : nullptr, &place);
     }
     int finish(int result) noexcept
     {
@@ -744,7 +720,7 @@ template <class T> struct moved_send {
     uint32_t place;
     cc_select_case_t given() noexcept
     {
-        return CC_SELECT_CASE_RECV(to ? to->free_.get() : nullptr, &place);
+        return CC_SELECT_CASE_RECV(to ? to->free_.native_handle() : nullptr, &place);
     }
     int finish(int result) noexcept
     {

@@ -49,9 +49,9 @@ typedef struct cc_counters {
 CC_STATIC_ASSERT_(sizeof(cc_counters_t) == 168,
                   "three times seven numbers of 64 bits, in this order, on every machine");
 
-/* Tells what this process has waited so far. Counted where a call waits and nowhere else, so that what never waits pays
- * nothing. Each number is right on its own; together they are not one moment's. Any thread, at any time; never blocks.
- * */
+/* Tells what this process has waited so far. It is counted where a call waits and nowhere else, so that what never
+ * waits pays nothing. Each number is right on its own; together they are not one moment's. Any thread, at any time;
+ * never blocks. */
 CC_API void cc_counters(cc_counters_t *now);
 
 /* cc_costs()->pause_ps alone: measures nothing else. Any thread. */

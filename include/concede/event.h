@@ -178,11 +178,13 @@ typedef struct cc_event_await {
     bool in_channel;         /* the event is a channel's, and the wait is counted as such */
     bool slept;              /* it has slept at least once ... */
     bool woken;              /* ... and its last sleep was ended by a wake-up */
+    bool gave_way;           /* it yielded before it began to spin */
     bool yielded;            /* it has yielded at least once */
     bool has_ending;         /* when it is over: how it ended says something about the next one ... */
     uint8_t ending;          /* ... and before that: how the wait ends if it ends with its last yield; see snooze.h */
     uint8_t cpu;             /* that its last round of pauses began on: a number from cc_snooze_seen_() */
     uint32_t pauses_left;    /* of the plan, after those in `pauses` */
+    uint32_t spun;           /* pauses so far, with those in `pauses` */
     uint32_t yields_left;    /* of the plan */
     uint32_t pauses_planned; /* what it does before it sleeps ... */
     uint32_t yields_planned; /* ... and after the pauses */

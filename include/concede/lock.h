@@ -152,16 +152,14 @@ CC_INLINE_ void cc_lock_release(cc_lock_t *lock)
     CC_TSAN_UNLOCK_BEGIN_(lock);
     uint32_t change = CC_LOCK_RELEASES_ - CC_LOCK_HELD_;
 #if defined(cc_atomic_sequence_store_)
-    if (CC_LIKELY_(cc_load_relaxed(&lock->word) == CC_LOCK_HELD_)) { /* relaxed: our own, or has somebody's hint */
-        uintptr_t area = cc_load_relaxed(&cc_lock_sequence_area_);   /* relaxed: a number on its own */
-        if (CC_LIKELY_(area > CC_LOCK_NO_AREA_)) {
-            CC_ARCH_PREFETCH_WRITE_(&lock->word);
-            /* [lock.store] pairs with the barrier, [lock.word] with the swap in acquire */
-            cc_atomic_sequence_store_(&lock->word, CC_LOCK_HELD_, 0, area, &cc_lock_sequence_area_, failed);
-            return;
-        failed:
-            change = 0u - CC_LOCK_HELD_; /* it is not shared, or just begins to be: 0 is free */
-        }
+    CC_ARCH_PREFETCH_WRITE_(&lock->word); /* one that waits may have it; to read it first would fetch it twice */
+    uintptr_t area = cc_load_relaxed(&cc_lock_sequence_area_); /* relaxed, both: a number on its own; our own word */
+    if (CC_LIKELY_(area > CC_LOCK_NO_AREA_) && CC_LIKELY_(cc_load_relaxed(&lock->word) == CC_LOCK_HELD_)) {
+        /* [lock.store] pairs with the barrier, [lock.word] with the swap in acquire */
+        cc_atomic_sequence_store_(&lock->word, CC_LOCK_HELD_, 0, area, &cc_lock_sequence_area_, failed);
+        return;
+    failed:
+        change = 0u - CC_LOCK_HELD_; /* it is not shared, or just begins to be: 0 is free */
     }
 #endif
     uint32_t seen = cc_fetch_add_release(&lock->word, change); /* [lock.word] pairs with the swap in acquire */

@@ -6,8 +6,7 @@
  * deleting or hoisting the loop around it. A loop of nothing but this never gives the CPU away: to wait for another
  * thread, use cc_backoff_snooze() or something that can sleep.
  *
- * Which instruction it is on each machine, and why, stands in arch.h: `pause` on x86 and RISC-V, `isb` or `sb` on
- * ARM64, `yield` on ARMv7, a change of priority on POWER, and elsewhere nothing but a compiler barrier. */
+ * Which instruction it is on each machine, and why, stands in arch.h; where there is none it is a compiler barrier. */
 #ifndef CONCEDE_PAUSE_H
 #define CONCEDE_PAUSE_H
 

@@ -6,8 +6,9 @@
  *   CC_TSAN_RELEASE_(p), CC_TSAN_ACQUIRE_(p)     what was done before the one is seen after the other
  *   CC_TSAN_LOCK_(lock, may_fail, call)          call takes the lock, and says whether it did
  *   CC_TSAN_UNLOCK_BEGIN_(lock), ..._END_(lock)  around what gives it up
- *   CC_TSAN_SEND_(channel, message, bytes, call), CC_TSAN_RECV_(...)   call sends or receives; its result
- *   CC_TSAN_SEND_MANY_, CC_TSAN_RECV_MANY_       the same for several messages of so many bytes each
+ *   CC_TSAN_SEND_(type, channel, messages, bytes, call)   call sends so many bytes; its result, which is of that type
+ *   CC_TSAN_RECV_(channel, message, bytes, call)          call receives; its result, of which 0 is a message
+ *   CC_TSAN_RECV_MANY_(channel, messages, bytes, call)    the same for several of so many bytes each; how many
  *
  * A channel orders whatever was sent before whatever is received later, which is a little more than it promises: a
  * mistake that only the order of single messages shows is not found. The library's copies are not looked at. */
@@ -95,26 +96,23 @@ CC_INLINE_ int cc_tsan_received_one_(void *channel, void *message, size_t bytes,
     return result;
 }
 
-#define CC_TSAN_SEND_(channel, message, bytes, call) \
-    (cc_tsan_sending_((channel), (message), (bytes)), (int)cc_tsan_sent_((size_t)(call)))
+#define CC_TSAN_SEND_(type, channel, messages, bytes, call) \
+    (cc_tsan_sending_((channel), (messages), (bytes)), (type)cc_tsan_sent_((size_t)(call)))
 #define CC_TSAN_RECV_(channel, message, bytes, call) \
     (cc_tsan_receiving_(&(channel)->spsc.head), cc_tsan_received_one_((channel), (message), (bytes), (call)))
-#define CC_TSAN_SEND_MANY_(channel, messages, n, bytes, call) \
-    (cc_tsan_sending_((channel), (messages), (n) * (bytes)), cc_tsan_sent_(call))
 #define CC_TSAN_RECV_MANY_(channel, messages, bytes, call) \
     (cc_tsan_receiving_(&(channel)->spsc.head), cc_tsan_received_((channel), (messages), (bytes), (call)))
 
 CC_END_DECLS
 #else
-#define CC_TSAN_ACQUIRE_(p)                                   ((void)0)
-#define CC_TSAN_RELEASE_(p)                                   ((void)0)
-#define CC_TSAN_LOCK_(lock, may_fail, call)                   (call)
-#define CC_TSAN_UNLOCK_BEGIN_(lock)                           ((void)0)
-#define CC_TSAN_UNLOCK_END_(lock)                             ((void)0)
-#define CC_TSAN_SEND_(channel, message, bytes, call)          (call)
-#define CC_TSAN_RECV_(channel, message, bytes, call)          (call)
-#define CC_TSAN_SEND_MANY_(channel, messages, n, bytes, call) (call)
-#define CC_TSAN_RECV_MANY_(channel, messages, bytes, call)    (call)
+#define CC_TSAN_ACQUIRE_(p)                                 ((void)0)
+#define CC_TSAN_RELEASE_(p)                                 ((void)0)
+#define CC_TSAN_LOCK_(lock, may_fail, call)                 (call)
+#define CC_TSAN_UNLOCK_BEGIN_(lock)                         ((void)0)
+#define CC_TSAN_UNLOCK_END_(lock)                           ((void)0)
+#define CC_TSAN_SEND_(type, channel, messages, bytes, call) (call)
+#define CC_TSAN_RECV_(channel, message, bytes, call)        (call)
+#define CC_TSAN_RECV_MANY_(channel, messages, bytes, call)  (call)
 #endif
 
 #endif

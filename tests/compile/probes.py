@@ -108,6 +108,16 @@ def each_is_one_nop():
 
 
 @case
+def values_are_alike_in_all_places_of_a_probe_and_no_constants():
+    # Or perf takes the first place only.
+    kinds = {}
+    for _, name, values in probes():
+        need(not any("@$" in value for value in values), "%s: %s" % (name, values))
+        kinds.setdefault(name, set()).add(" ".join(value.split("@")[0] for value in values))
+    need(all(len(k) == 1 for k in kinds.values()), kinds)
+
+
+@case
 def without_them_there_is_no_trace_of_them():
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder, "lock.o")
@@ -229,6 +239,36 @@ def tracer_records_waits_that_tune_reads():
                 tracer.send_signal(signal.SIGINT)
             tracer.communicate(timeout=60)
         times = [int(line) for line in waits.read_text().split("\n") if re.match(r"\d+$", line)]
+        need(len([t for t in times if t >= 10000000]) >= 5, times)
+        concede = BINARY / "tools/concede/concede"
+        if concede.exists():
+            read = json.loads(run(concede, "tune", "--file", waits, "--json"))["waits"]
+            need((read["min_ns"], read["max_ns"]) == (min(times), max(times)), read)
+
+
+@case
+def perf_records_waits_that_tune_reads():
+    perf = tool("perf")
+    probes()
+    steps = re.search(r"^perf buildid.*?(?=^\.Ed)", PAGE.read_text(), flags=re.M | re.S).group()
+    with tempfile.TemporaryDirectory() as folder:
+        home = dict(os.environ, HOME=folder)  # where perf keeps what it knows of files
+        if "sdt_concede" in subprocess.run([perf, "probe", "-l"], stdout=subprocess.PIPE, text=True).stdout:
+            skip("somebody has set these probes already")
+        steps = steps.replace("/usr/local/lib/libconcede.so", str(LIBRARY)).replace("./program", str(program(folder)))
+        before, _, after = steps.replace("\\e", "\\").partition("perf record")
+        try:
+            asked = subprocess.run(["sh", "-ec", before], env=home, cwd=folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True)
+            if asked.returncode != 0:
+                need("File exists" not in asked.stdout, asked.stdout)
+                skip("perf may not trace here: " + (asked.stdout.strip().splitlines() or ["?"])[-1])
+            to_a_file = "exec >log 2>&1 </dev/null; perf record"  # it would write its data to a pipe
+            run("sh", "-ec", to_a_file + after.partition("concede tune")[0], env=home, cwd=folder)
+        finally:
+            subprocess.run([perf, "probe", "-q", "-d", "sdt_concede:*"], env=home, stderr=subprocess.DEVNULL)
+        waits = pathlib.Path(folder, "waits")
+        times = [int(line) for line in waits.read_text().split()]
         need(len([t for t in times if t >= 10000000]) >= 5, times)
         concede = BINARY / "tools/concede/concede"
         if concede.exists():

@@ -306,6 +306,7 @@ TRIED = {
     "concede_debug.7, (gdb) print lock": ("tests/consumers/gdb.py", "held, 2 asleep, 1 owed"),
     "concede_debug.7, concede: ": ("tests/docs/docs.py", "message_of_the_debug_mode_is"),
     "concede_probes.7, cat >waits.bt": ("tests/compile/probes.py", "tracer_records_waits_that_tune_reads"),
+    "concede_probes.7, perf buildid": ("tests/compile/probes.py", "perf_records_waits_that_tune_reads"),
     "concede_single.3, scripts/single-header.py": ("tests/consumers/consumers.py", "scripts/single-header.py"),
 }
 

@@ -60,8 +60,8 @@ static cc_selector_t selectors[MODEL_THREADS + 1]; /* one for each thread, becau
 static uint32_t data[4], flags[4], items;
 
 /* What is fixed for all clients: nothing is measured, and plain memory starts over. On one CPU nobody spins before
- * sleeping, which is also the shortest way to where wake-ups are lost; the clients with `spins` in their name have two.
- * */
+ * sleeping, which is also the shortest way to where wake-ups are lost; the clients with `spins` in their name have
+ * two. */
 static void common_setup(uint32_t cpus)
 {
     cc_costs_t costs = { 1000, 1, 1, cpus };
@@ -354,8 +354,8 @@ static void event_relaxed_setter(void)
     cc_event_notify_one(&event);
 }
 
-/* Items that each satisfy one waiter: a wake-up that goes to the wrong one, or to nobody, leaves an item and a sleeper.
- * */
+/* Items that each satisfy one waiter: a wake-up that goes to the wrong one, or to nobody, leaves an item and a
+ * sleeper. */
 static bool take_item(void)
 {
     uint32_t seen = cc_load_relaxed(&items);

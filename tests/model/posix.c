@@ -184,8 +184,8 @@ static void setter_of_both(void)
     set(other, 1);
 }
 
-/* Items with a wake of one each: a wake that two share, or that goes to one who leaves, leaves an item and a sleeper.
- * */
+/* Items with a wake of one each: a wake that two share, or that goes to one who leaves, leaves an item and a
+ * sleeper. */
 static bool take(void)
 {
     uint32_t seen = cc_load_relaxed(flag);

@@ -128,8 +128,8 @@ TEST(no_store_wipes_out_who_goes_to_sleep)
     for (int signals = 0; signals < 2; signals++) CHECK_EQ(lost_by_stores(1500, signals), 0);
 }
 
-/* Plain variables under the lock: any two holders at once break the sums, and ThreadSanitizer sees any missing order.
- * */
+/* Plain variables under the lock: any two holders at once break the sums, and ThreadSanitizer sees any missing
+ * order. */
 typedef struct guarded {
     CC_ALIGNED_(CC_CACHE_LINE) cc_lock_t lock;
     uint64_t count, opposite;

@@ -1,5 +1,5 @@
-/* costs.h and deadline.h on a virtual clock. src/costs.c is included, so that each test can start before the first use.
- * */
+/* costs.h and deadline.h on a virtual clock. src/costs.c is included, so that each test can start before the first
+ * use. */
 #include "harness.h"
 #include "fake_os.h"
 #include <concede/arch.h>

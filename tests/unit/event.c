@@ -17,6 +17,7 @@ static void set_up(void)
     fake_start();
     memset(&event, 0, sizeof event);
     cc_fence_mode_ = CC_FENCE_UNKNOWN_;
+    cc_snooze_spun_(0, true); /* nothing is left of an earlier test, whatever their order */
 }
 
 static uint32_t listening(void)
@@ -889,11 +890,56 @@ TEST(a_lookout_that_got_much_spins_for_longer_but_only_once_in_vain)
 {
     set_up();
     (void)!cc_event_listen(&event);
+    (void)pauses_of_lookout(1, false); /* in vain: whatever an earlier test has got is forgotten */
     unsigned alone = pauses_of_lookout(1, false);
     for (int i = 0; i < 1000; i++) (void)pauses_of_lookout(1, true);
     unsigned limit = 30000 * 3 / 4 / 40; /* of set_up()'s costs */
     CHECK_EQ(pauses_of_lookout(1, false), alone + 4 * limit);
     CHECK_EQ(pauses_of_lookout(1, false), alone);
+}
+
+/* Messages that come one by one keep a lookout spinning for ever, in one short wait after the other. */
+TEST(a_lookout_that_always_gets_something_gives_way_too)
+{
+    set_up();
+    (void)!cc_event_listen(&event);
+    (void)pauses_of_lookout(1, true);
+    fake.yield_ns = 3400; /* somebody ran */
+    unsigned waits[3];
+    for (int i = 0; i < 3; i++) {
+        fake_forget();
+        for (waits[i] = 0; fake.yields == 0 && waits[i] < 100000; waits[i]++) (void)pauses_of_lookout(1, true);
+    }
+    CHECK(waits[1] >= 250 && waits[1] <= 252); /* 10 us of them, with a pause of 40 ns each */
+    CHECK_EQ(waits[2], waits[1]);
+}
+
+/* Whether a wait that gave way spins after it, if the others got so much meanwhile. */
+static bool spins_after_it_gave_way(uint32_t overtaken)
+{
+    set_up();
+    (void)!cc_event_listen(&event);
+    (void)pauses_of_lookout(1, true);
+    fake_forget();
+    fake.yield_ns = 3400; /* somebody ran */
+    fake.cpu = 1;
+    event.snooze = 1 + 8 * 10;
+    cc_snooze_spun_(1000000, false);
+    cc_event_await_t await = cc_event_await_begin_(&event, CC_FOREVER);
+    await.relayed = true;
+    CHECK(cc_event_await_step_(&await));
+    CHECK_EQ(fake.yields, 1);
+    await.overtaken = overtaken;
+    CHECK(cc_event_await_step_(&await));
+    bool spins = await.phase != 2; /* LISTENING */
+    cc_event_await_end_(&await);
+    return spins;
+}
+
+TEST(who_gave_way_and_was_overtaken_is_not_needed)
+{
+    CHECK(spins_after_it_gave_way(0));
+    CHECK(!spins_after_it_gave_way(1));
 }
 
 TEST(a_woken_thread_without_a_cpu_gets_another_beside_it_after_half_a_wake_up)

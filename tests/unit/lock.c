@@ -254,15 +254,16 @@ static void takes_it_again_and_again(void)
     }
 }
 
-TEST(one_lost_race_is_no_reason_to_stay_away)
+TEST(a_few_lost_races_are_no_reason_to_stay_away)
 {
-    for (unsigned i = 0; i < 50; i++) {
+    for (unsigned i = 0; i < 150; i++) {
         set_up_held(2);
         sections_a_pause = 1;
-        release_at_pause = 2;
+        release_at_pause = 1 + i % 3;
         fake.on_pause = takes_it_again_and_again;
         cc_lock_acquire(&lock);
         CHECK_EQ(fake.pauses, release_at_pause); /* it looked after each */
+        CHECK_EQ(fake.clock_reads, 0);           /* whoever stays away asks for the time */
     }
 }
 
@@ -790,8 +791,31 @@ TEST(a_long_section_is_marked_as_shared_and_its_end_is_seen)
         fake.on_pause = release_soon;
         cc_lock_acquire(&lock);
         CHECK_EQ(fake.pauses, i);
-        CHECK_EQ(lock.word & (SHARED | SURE), SHARED); /* who had to wait takes it for shared */
+        CHECK_EQ(lock.word & (SHARED | SURE), SHARED); /* it asked for that */
         CHECK_EQ(fake.barriers, 0);
+    }
+}
+
+/* The releases are no longer counted, and then counted from the beginning, because somebody else waits; or somebody has
+ * put its mark there. */
+static uint32_t other_count;
+static void counts_anew(void)
+{
+    if (fake.pauses == 5) lock.word = HELD | SHARED | other_count;
+    if (fake.pauses == release_at_pause) release();
+}
+
+TEST(a_count_that_starts_anew_is_not_taken_for_so_many_releases)
+{
+    for (unsigned i = 0; i < 100; i++) {
+        if (!set_up_held_by_one_that_stores(2)) return;
+        lock.word = HELD | SHARED | 1000 * RELEASES;
+        other_count = (i % 2 ? 3u : 1u << 23) * RELEASES;
+        release_at_pause = 10 + i;
+        fake.on_pause = counts_anew;
+        cc_lock_acquire(&lock);
+        CHECK_EQ(fake.pauses, release_at_pause); /* it looked after each */
+        CHECK_EQ(fake.waits, 0);
     }
 }
 

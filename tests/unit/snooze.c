@@ -16,6 +16,7 @@ static void set_up(void)
     busy_for_ = busy_until_ = 0;
     for (int i = 0; i < SEEN_CPUS; i++) seen_at_[i] = 0;
     sampled_at_ = sampled_ = whose_cpus_ = 0;
+    spun_ = patience_ = 0;
 }
 
 /* A yield that takes so long; how the wait ends that ends with it. */
@@ -229,4 +230,60 @@ TEST(a_quiet_machine_stays_calm_and_does_not_read_the_clock_for_it)
     unsigned reads = fake.clock_reads;
     CHECK_EQ(cc_snooze_calm_(), CC_CALM_);
     CHECK_EQ(fake.clock_reads, reads);
+}
+
+/* Pauses that this thread spins, 1 us at a time, until it gives way in a yield of this length. */
+static uint32_t spins_until_it_gives_way(uint64_t yield_ns)
+{
+    uint32_t spun = 0;
+    fake.yield_ns = yield_ns;
+    do {
+        cc_snooze_spun_(25, false);
+        spun += 25;
+    } while (!cc_snooze_gives_way_() && spun < 10000000);
+    return spun;
+}
+
+enum { TEN_US = 250, NEXT_US = 25 }; /* in pauses of set_up()'s costs */
+
+TEST(who_has_spun_for_long_gives_way_and_soon_again_to_one_of_ours)
+{
+    set_up();
+    fake.on_yield = one_of_ours_runs;
+    for (int i = 0; i < 5; i++) CHECK_EQ(spins_until_it_gives_way(3400), TEN_US + NEXT_US);
+    for (int i = 0; i < 5; i++) CHECK_EQ(spins_until_it_gives_way(SLICE), TEN_US + NEXT_US);
+}
+
+TEST(less_and_less_often_where_nobody_wants_the_cpu)
+{
+    set_up();
+    uint32_t last = 0;
+    for (uint32_t times = 1; times <= PATIENCE_ALONE; times *= 2)
+        CHECK_EQ(last = spins_until_it_gives_way(600), times * TEN_US + NEXT_US);
+    for (int i = 0; i < 5; i++) CHECK_EQ(spins_until_it_gives_way(600), last);
+    CHECK_EQ(spins_until_it_gives_way(3400), last);
+    CHECK_EQ(spins_until_it_gives_way(3400), TEN_US + NEXT_US);
+}
+
+TEST(hardly_ever_to_other_programs)
+{
+    set_up();
+    fake.cpu_time_ns = MS;
+    CHECK_EQ(spins_until_it_gives_way(SLICE), TEN_US + NEXT_US);
+    pass(WINDOW_MAX / 2); /* in which our threads used no CPU time */
+    (void)spins_until_it_gives_way(SLICE);
+    uint32_t spun = spins_until_it_gives_way(SLICE);
+    CHECK(spun >= PATIENCE_BESIDE_OTHERS * TEN_US && spun <= PATIENCE_BESIDE_OTHERS * TEN_US + NEXT_US);
+}
+
+TEST(a_rest_restores_patience_and_nobody_gives_way_on_busy_cpus)
+{
+    set_up();
+    cc_snooze_spun_(10 * TEN_US, false);
+    cc_snooze_spun_(10 * TEN_US, true);
+    CHECK(!cc_snooze_gives_way_());
+    make_busy();
+    cc_snooze_spun_(10 * TEN_US, false);
+    cc_snooze_spun_(10 * TEN_US, false);
+    CHECK(!cc_snooze_gives_way_());
 }

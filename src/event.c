@@ -140,7 +140,7 @@ static bool sleep_once_(cc_event_await_t *await)
     if (notified && woken == 0) {
         /* After a second notify the time is no longer that of the one that woke us. */
         uint32_t woken_at = cc_load_relaxed(&event->woken_at); /* relaxed: a statistic */
-        if (epoch == key + 1) cc_costs_woken_((uint32_t)((uint32_t)cc_os_now_() - woken_at));
+        if (epoch == key + 1) cc_snooze_woken_(woken_at, cc_os_now_());
         cc_event_slept_(event);
     }
     cc_event_cancel(event);
@@ -446,6 +446,22 @@ static void judge_yield_(cc_event_await_t *await)
     }
 }
 
+/* Phase 1, after its last round: one of the planned yields. Where it would not run one of ours, the thread spins for as
+ * long as it would take to run nobody, and that ends and teaches like such a yield. */
+static void yield_or_spin_(cc_event_await_t *await, uint64_t *now)
+{
+    await->yields_left--;
+    await->came_to_yields = true;
+    if (cc_snooze_is_yield_worth_it_(*now)) {
+        await->yielded = true;
+        await->ending = (uint8_t)cc_snooze_yield_(now);
+        return;
+    }
+    await->ending = CC_YIELDED_;
+    await->pauses = cc_backoff_pauses_(CC_YIELD_NS_);
+    await->spun += await->pauses;
+}
+
 /* From here on nobody relies on this lookout: `instead` is AWAY if it got something, else 0. */
 static void end_lookout_(cc_event_await_t *await, uint32_t instead)
 {
@@ -481,7 +497,7 @@ bool cc_event_await_slow_(cc_event_await_t *await)
         spin_a_round_(await);
         return true;
     case SNOOZING:
-        if (await->yielded) judge_yield_(await);
+        if (await->came_to_yields) judge_yield_(await);
         /* Others get on with it, on this very CPU: it sleeps, or they would take turns for ever. */
         if (await->gave_way && await->overtaken > 0) await->pauses_left = await->yields_left = 0;
         look_out_(await);
@@ -514,9 +530,7 @@ bool cc_event_await_slow_(cc_event_await_t *await)
             return true;
         }
         if (await->yields_left > 0) {
-            await->yields_left--;
-            await->yielded = true;
-            await->ending = (uint8_t)cc_snooze_yield_(&now);
+            yield_or_spin_(await, &now);
             await->asleep_at = (uint32_t)now;
             return true;
         }
@@ -569,7 +583,7 @@ void cc_event_await_end_slow_(cc_event_await_t *await)
     case SNOOZING:
         if (await->lost_cpu)
             teach_(await, CC_SLEPT_LONG_);
-        else if (await->yielded) {
+        else if (await->came_to_yields) {
             judge_yield_(await);
             teach_(await, (cc_ending_t)await->ending);
         } else if (await->pauses_planned > 0 && await->pauses_planned < await->spin_limit)

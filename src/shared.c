@@ -2,7 +2,7 @@
  * in memory; shared_spsc.c and shared_mpmc.c have the two kinds. */
 #include "shared.h"
 
-#include "costs.h"
+#include "snooze.h"
 #include "counters.h"
 #include "event.h"
 #include "os.h"
@@ -154,7 +154,7 @@ static bool sleep_shared_(cc_event_await_t *await)
         await->slept_ns += now - began;
     }
     await->woken = woken == 0;
-    if (woken == 0 && cc_load_relaxed(&event->epoch) == await->key + 1) cc_costs_woken_((uint32_t)now - woken_at);
+    if (woken == 0 && cc_load_relaxed(&event->epoch) == await->key + 1) cc_snooze_woken_(woken_at, now);
     return now < await->deadline;
 }
 

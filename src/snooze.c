@@ -29,7 +29,7 @@ uint32_t cc_snooze_spin_limit_(void)
 #define CC_SNOOZE_START_NS     4000
 #define CC_SNOOZE_START_YIELDS 1
 #endif
-enum { YIELDS_MAX = 4, YIELD_NS = 600 /* with nobody else to run: `concede bench cas.yield` on AMD Zen 3 */ };
+enum { YIELDS_MAX = 4 };
 
 cc_snooze_t cc_snooze_start_(void)
 {
@@ -71,7 +71,7 @@ cc_snooze_t cc_snooze_learned_(cc_snooze_t planned, cc_ending_t ending, uint32_t
 
 cc_ending_t cc_snooze_slept_(cc_snooze_t planned, uint32_t asleep_at, uint32_t woken_at)
 {
-    uint64_t snoozed = (uint64_t)planned.pauses * cc_costs_pause_ps_() / 1000 + (uint64_t)planned.yields * YIELD_NS;
+    uint64_t snoozed = (uint64_t)planned.pauses * cc_costs_pause_ps_() / 1000 + (uint64_t)planned.yields * CC_YIELD_NS_;
     uint64_t waited = snoozed + (uint32_t)(woken_at - asleep_at);
     return waited < cc_snooze_spin_limit_ns_() ? CC_SLEPT_SHORT_ : CC_SLEPT_LONG_;
 }
@@ -162,12 +162,55 @@ static whose_t look_whose_(uint64_t now)
 enum { SEEN_SHIFT = 14, SEEN_CPUS = 64 };
 static uint32_t seen_at_[SEEN_CPUS];
 
+/* Which of our threads that was, and when one came by after another: then they share the CPU. It is taken for shared
+ * for a thousand units, which are 16 ms or some four time slices: long enough for threads that take turns in slices. */
+#if defined(CC_MODEL) /* a checker has no threads to tell apart, and all of its yields may matter */
+#define shares_cpu_(cpu, now) ((void)(cpu), (void)(now), true)
+#define note_who_(cpu, at)    ((void)(cpu), (void)(at))
+#else
+#if !defined(CC_SNOOZE_SHARED_FOR)
+#define CC_SNOOZE_SHARED_FOR 1024
+#endif
+static uint32_t seen_who_[SEEN_CPUS], shared_at_[SEEN_CPUS];
+
+/* A number that no other thread has while this one lives. */
+static uint32_t own_number_(void)
+{
+    static _Thread_local char here;
+    return (uint32_t)((uintptr_t)&here >> 3) | 1;
+}
+
+static bool is_lately_(uint32_t then, uint32_t at)
+{
+    return at - then < CC_SNOOZE_SHARED_FOR;
+}
+
+static void note_who_(uint32_t cpu, uint32_t at)
+{
+    uint32_t own = own_number_(), last = cc_load_relaxed(&seen_who_[cpu]); /* relaxed, all: guesses */
+    if (CC_LIKELY_(own == last)) return;
+    cc_store_relaxed(&seen_who_[cpu], own);
+    if (last != 0 && is_lately_(cc_load_relaxed(&seen_at_[cpu]), at)) cc_store_relaxed(&shared_at_[cpu], at);
+}
+
+static bool shares_cpu_(uint32_t cpu, uint64_t now)
+{
+    return is_lately_(cc_load_relaxed(&shared_at_[cpu]), (uint32_t)(now >> SEEN_SHIFT)); /* relaxed: a guess */
+}
+#endif
+
 uint32_t cc_snooze_seen_(uint64_t now)
 {
     uint32_t cpu = cc_os_cpu_() % SEEN_CPUS;
     uint32_t at = (uint32_t)(now >> SEEN_SHIFT);
+    note_who_(cpu, at);
     if (cc_load_relaxed(&seen_at_[cpu]) != at) cc_store_relaxed(&seen_at_[cpu], at); /* relaxed, both: a guess */
     return cpu;
+}
+
+bool cc_snooze_is_yield_worth_it_(uint64_t now)
+{
+    return !cc_costs_may_spin_() || shares_cpu_(cc_snooze_seen_(now), now);
 }
 
 static bool is_own_doing_(uint32_t cpu, uint64_t began, uint64_t now)
@@ -195,6 +238,13 @@ void cc_snooze_note_loss_(uint64_t now)
         length = length == 0 && since >= 0 && since < BUSY_FIRST ? BUSY_FIRST : 0;
     cc_store_relaxed(&busy_for_, length);
     cc_store_relaxed(&busy_until_, tick + length);
+}
+
+void cc_snooze_woken_(uint32_t woken_at, uint64_t now)
+{
+    uint64_t took = (uint32_t)((uint32_t)now - woken_at);
+    if (cc_snooze_lost_cpu_(cc_os_cpu_() % SEEN_CPUS, now - took, cc_costs_wake_ns_(), now)) cc_snooze_note_loss_(now);
+    cc_costs_woken_(took);
 }
 
 cc_calm_t cc_snooze_calm_(void)

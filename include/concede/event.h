@@ -180,6 +180,7 @@ typedef struct cc_event_await {
     bool woken;              /* ... and its last sleep was ended by a wake-up */
     bool gave_way;           /* it yielded before it began to spin */
     bool yielded;            /* it has yielded at least once */
+    bool came_to_yields;     /* it has used up its pauses, and has yielded, or spun on in place of a yield */
     bool has_ending;         /* when it is over: how it ended says something about the next one ... */
     uint8_t ending;          /* ... and before that: how the wait ends if it ends with its last yield; see snooze.h */
     uint8_t cpu;             /* that its last round of pauses began on: a number from cc_snooze_seen_() */

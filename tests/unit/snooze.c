@@ -2,7 +2,11 @@
  * src/snooze.c is included, so that each test can start with nothing learned. */
 #include "harness.h"
 #include "fake_os.h"
+#include <concede/arch.h>
+#undef CC_ARCH_PAUSE_
+#define CC_ARCH_PAUSE_() fake_pause()
 #include <concede/costs.h>
+#include <concede/event.h>
 #include "../../src/snooze.c"
 
 enum { LIMIT = 1000, MS = 1000000, SLICE = 3 * MS };
@@ -14,7 +18,7 @@ static void set_up(void)
     cc_costs_set(&costs);
     fake.now_ns = UINT64_C(1000) * MS;
     busy_for_ = busy_until_ = 0;
-    for (int i = 0; i < SEEN_CPUS; i++) seen_at_[i] = 0;
+    for (int i = 0; i < SEEN_CPUS; i++) seen_at_[i] = seen_who_[i] = shared_at_[i] = 0;
     sampled_at_ = sampled_ = whose_cpus_ = 0;
     spun_ = patience_ = 0;
 }
@@ -150,6 +154,115 @@ TEST(a_cpu_that_was_lost_to_one_of_our_own_threads_is_not_busy)
     fake.on_yield = one_of_ours_runs;
     for (int i = 0; i < 10; i++) CHECK_EQ(yield_for(SLICE), CC_GAVE_WAY_);
     CHECK_EQ(cc_snooze_calm_(), CC_CALM_);
+}
+
+/* ---- Whether to yield at all ------------------------------------------------------------------------------------ */
+
+/* Another thread of ours comes by on this CPU. */
+static void *comes_by(void *unused)
+{
+    (void)unused;
+    (void)cc_snooze_seen_(fake.now_ns);
+    return NULL;
+}
+
+static void another_comes_by(void)
+{
+    pthread_t thread;
+    REQUIRE(pthread_create(&thread, NULL, comes_by, NULL) == 0);
+    pthread_join(thread, NULL);
+}
+
+TEST(who_has_its_cpu_for_itself_does_not_yield)
+{
+    set_up();
+    for (int i = 0; i < 100; i++, pass(1)) CHECK(!cc_snooze_is_yield_worth_it_(fake.now_ns));
+}
+
+TEST(who_shares_its_cpu_with_one_of_ours_yields_until_the_other_is_gone_for_some_slices)
+{
+    set_up();
+    CHECK(!cc_snooze_is_yield_worth_it_(fake.now_ns));
+    another_comes_by();
+    CHECK(cc_snooze_is_yield_worth_it_(fake.now_ns));
+    pass(10);
+    CHECK(cc_snooze_is_yield_worth_it_(fake.now_ns));
+    pass(10);
+    CHECK(!cc_snooze_is_yield_worth_it_(fake.now_ns));
+}
+
+TEST(one_of_ours_on_another_cpu_is_no_reason_to_yield)
+{
+    set_up();
+    CHECK(!cc_snooze_is_yield_worth_it_(fake.now_ns));
+    fake.cpu = 1;
+    another_comes_by();
+    fake.cpu = 0;
+    CHECK(!cc_snooze_is_yield_worth_it_(fake.now_ns));
+}
+
+TEST(one_of_ours_that_was_here_long_ago_is_no_reason_to_yield)
+{
+    set_up();
+    another_comes_by();
+    pass(100);
+    CHECK(!cc_snooze_is_yield_worth_it_(fake.now_ns));
+}
+
+TEST(with_one_cpu_everybody_yields)
+{
+    set_up();
+    fake.cpus = 1;
+    cc_costs_t costs = { 40000, 1000, 30000, 1 };
+    cc_costs_set(&costs);
+    CHECK(cc_snooze_is_yield_worth_it_(fake.now_ns));
+}
+
+/* 4 us of pauses, and 0.6 us in place of the yield: it looks after each. */
+TEST(a_wait_spins_on_for_as_long_as_a_yield_would_take_that_runs_nobody)
+{
+    set_up();
+    cc_event_t event = CC_EVENT_INIT;
+    CC_EVENT_AWAIT(&event, fake.pauses == 114);
+    CHECK_EQ(fake.yields + fake.waits, 0);
+    set_up();
+    cc_event_t other = CC_EVENT_INIT;
+    another_comes_by();
+    CC_EVENT_AWAIT(&other, fake.yields == 1);
+    CHECK_EQ(fake.pauses, 100);
+}
+
+/* ---- Wake-ups that come late ------------------------------------------------------------------------------------ */
+
+static void woken_after(uint64_t ns)
+{
+    uint32_t woken_at = (uint32_t)fake.now_ns;
+    fake.now_ns += ns;
+    cc_snooze_woken_(woken_at, fake.now_ns);
+}
+
+TEST(one_late_wake_up_may_be_chance_two_are_a_neighbour)
+{
+    set_up();
+    for (int i = 0; i < 100; i++) woken_after(30000);
+    CHECK_EQ(cc_snooze_calm_(), CC_CALM_);
+    woken_after(SLICE);
+    CHECK_EQ(cc_snooze_calm_(), CC_CALM_);
+    woken_after(SLICE);
+    CHECK_EQ(cc_snooze_calm_(), CC_BUSY_);
+}
+
+TEST(a_late_wake_up_while_one_of_ours_had_the_cpu_says_nothing)
+{
+    set_up();
+    for (int i = 0; i < 10; i++) {
+        uint32_t woken_at = (uint32_t)fake.now_ns;
+        pass(2);
+        another_comes_by();
+        pass(1);
+        cc_snooze_woken_(woken_at, fake.now_ns);
+        CHECK_EQ(cc_snooze_calm_(), CC_CALM_);
+    }
 }
 
 static void one_of_ours_runs_elsewhere(void)

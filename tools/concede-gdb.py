@@ -151,7 +151,7 @@ def joined(*parts):
 def say_lock(value):
     word = int(value["word"])
     held = word & constant("CC_LOCK_HELD_", 1)
-    owed = word & constant("CC_LOCK_OWED_", 0)
+    owed = word & constant("CC_LOCK_OWED_", 16)
     count = asleep_on(address_of(value))
     return joined("held" if held else "handed over" if owed else "free", "%d asleep" % count if count else None,
                   "owed" if owed else None)

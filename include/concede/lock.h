@@ -16,12 +16,12 @@
  * Releasing makes no system call unless somebody sleeps. On one usable CPU nobody spins.
  *
  * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with
- * more threads than CPUs. But nobody starves: if a thread still waits a millisecond after it first slept, a turn is
- * owed to those that have slept. The next release hands the lock over to one of them, and a newcomer cannot take it
+ * more threads than CPUs. But nobody starves: if a thread still waits half a millisecond after it first slept, a turn
+ * is owed to those that have slept. The next release hands the lock over to one of them, and a newcomer cannot take it
  * meanwhile; then whoever runs may take it again, until one that has slept is awake and claims the next turn. Where the
  * system wakes sleepers in the order in which they fell asleep, as Linux does, all come to their turn; how long that
- * takes grows with their number. One that waits in acquire_spin cannot claim a turn, but after a millisecond it may
- * take what is handed over, as one that has slept.
+ * takes grows with their number. One that waits in acquire_spin cannot claim a turn, but after half a millisecond it
+ * may take what is handed over, as one that has slept.
  *
  * A condition that the lock protects is waited for with an event:
  *

@@ -534,7 +534,7 @@ TEST(a_wake_up_that_crosses_the_timeout_is_passed_on)
     CHECK_EQ(state(), HELD | PARKED);
 }
 
-/* The holder releases and takes it back faster than the woken one can look: for a millisecond that is allowed. */
+/* The holder releases and takes it back faster than the woken one can look: for a while that is allowed. */
 static unsigned takeovers, refusals;
 static void release_and_take_back(void)
 {

@@ -86,8 +86,8 @@ enum {
  *   YIELD_AFTER  a section that lasts longer may be one whose holder has lost its CPU, perhaps to us
  *   SOONER       times sooner the next yield comes after one that ran somebody. With 64 threads, sections of 100 us and
  *                as much outside, lock.map is half as fast again with 8 as with 1, and a tenth faster than with 2
- *   OWED_NS      from the first sleep until the waiter is owed a turn. With twice as much the longest waits of 2 threads
- *                are longer in sections of 100 us than parking_lot's, which hands over as often (lock.map, p99)
+ *   OWED_NS      from the first sleep until the waiter is owed a turn. With twice as much, 2 threads and sections of
+ *                100 us wait longer than parking_lot's, which is handed over as often (lock.map, p99)
  *   MANY         releases, more than there can be while a waiter is away, so that a count which shows them is another
  *   UNLUCKY      short sections that may be lost one by one before it backs off. With 0 the longest waits of 2 threads
  *                with 100 ns outside are ten times as long (lock.map, p999); with 4 nothing gets better
@@ -286,9 +286,9 @@ static bool is_awaited_(const waiter_t *w)
  * where one has the lock for itself and releases it by stores (lock.tight with 8 threads on 2 CPUs loses 8 %).
  *
  * From the second lost race on, and in a section that lasts long, it may be that the holder waits for a CPU, perhaps
- * for this one: a yield lets it run. Where it ran somebody we yield again soon: there is work to do here, and as long as
- * there is, we need not sleep to save CPU time, and nobody has to wake us. But a yield may last for milliseconds, so not
- * with a deadline. */
+ * for this one: a yield lets it run. Where it ran somebody we yield again soon: there is work to do here, and as long
+ * as there is, we need not sleep to save CPU time, and nobody has to wake us. But a yield may last for milliseconds, so
+ * not with a deadline. */
 static bool spin_(waiter_t *w)
 {
     uint32_t last = look_(w);

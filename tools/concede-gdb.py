@@ -151,11 +151,10 @@ def joined(*parts):
 def say_lock(value):
     word = int(value["word"])
     held = word & constant("CC_LOCK_HELD_", 1)
-    owed_mask, owed_one = constant("ALL_OWED", 0), constant("OWED", 1)
-    owed = (word & owed_mask) // owed_one
+    owed = word & constant("CC_LOCK_OWED_", 16)
     count = asleep_on(address_of(value))
     return joined("held" if held else "handed over" if owed else "free", "%d asleep" % count if count else None,
-                  "%d owed" % owed if owed else None)
+                  "owed" if owed else None)
 
 
 def event_counts(event):

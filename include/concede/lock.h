@@ -16,10 +16,12 @@
  * Releasing makes no system call unless somebody sleeps. On one usable CPU nobody spins.
  *
  * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with
- * more threads than CPUs. But nobody starves: a thread that has waited for a millisecond after it first slept is owed
- * the lock, and from then on each release hands it over to one that has slept, until it has had its turn. A newcomer
- * cannot take it meanwhile. One that waits in acquire_spin cannot be owed the lock, but after a millisecond it may take
- * what is handed over, as one that has slept.
+ * more threads than CPUs. But nobody starves: if a thread still waits half a millisecond after it first slept, a turn
+ * is owed to those that have slept. The next release hands the lock over to one of them, and a newcomer cannot take it
+ * meanwhile; then whoever runs may take it again, until one that has slept is awake and claims the next turn. Where the
+ * system wakes sleepers in the order in which they fell asleep, as Linux does, all come to their turn; how long that
+ * takes grows with their number. One that waits in acquire_spin cannot claim a turn, but after half a millisecond it
+ * may take what is handed over, as one that has slept.
  *
  * A condition that the lock protects is waited for with an event:
  *
@@ -62,7 +64,7 @@ enum {
     CC_LOCK_SHARED_ = 1 << 2,
     CC_LOCK_SURE_ = 1 << 3,
     CC_LOCK_OWED_ = 1 << 4,
-    CC_LOCK_WAITERS_ = CC_LOCK_PARKED_ | 15 * CC_LOCK_OWED_,
+    CC_LOCK_WAITERS_ = CC_LOCK_PARKED_ | CC_LOCK_OWED_,
     CC_LOCK_STATE_ = (1 << 8) - 1,
     CC_LOCK_RELEASES_ = 1 << 8,
     CC_LOCK_FORGET_ = 64,       /* the releases after which it is no longer taken for shared: a power of two */
@@ -135,7 +137,7 @@ CC_MUST_USE_ CC_INLINE_ bool cc_lock_acquire_timeout(cc_lock_t *lock, uint64_t n
 }
 
 /* Takes the lock without ever sleeping in the kernel or calling it: for places that may not block. It may spin for
- * long, and forever if the holder cannot run. No time is promised: it cannot be owed the lock, it only has a chance at
+ * long, and forever if the holder cannot run. No time is promised: it cannot claim a turn, it only has a chance at
  * each release. */
 CC_INLINE_ void cc_lock_acquire_spin(cc_lock_t *lock)
 {
@@ -144,7 +146,7 @@ CC_INLINE_ void cc_lock_acquire_spin(cc_lock_t *lock)
     (void)cc_lock_debug_acquired_(lock, taken);
 }
 
-/* Gives the lock up, or hands it over to one who was owed it, and wakes one sleeper if there is any. The holder only;
+/* Gives the lock up, or hands it over to one who has slept, and wakes one sleeper if there is any. The holder only;
  * never blocks. */
 CC_INLINE_ void cc_lock_release(cc_lock_t *lock)
 {

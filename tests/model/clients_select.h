@@ -275,7 +275,7 @@ static void select_nobody_is_left(void)
         for (int j = 0; j < 2; j++) {
             const cc_door_t *door = &both[i]->doors[j];
             model_check(!door->first && !door->last_joiner && door->wakes_due == 0);
-            model_check((door->lock.word & (HELD | ALL_OWED)) == 0);
+            model_check(is_free_(door->lock.word));
         }
     }
 }

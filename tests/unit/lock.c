@@ -39,7 +39,7 @@ static void release(void)
 /* Who has it and who waits. */
 static uint32_t state(void)
 {
-    return lock.word & (HELD | PARKED | ALL_OWED);
+    return lock.word & (HELD | PARKED | OWED);
 }
 
 static unsigned calls(void)
@@ -118,10 +118,12 @@ TEST(a_free_lock_that_somebody_may_sleep_on_is_taken_by_every_call)
     CHECK(cc_lock_acquire_timeout(&lock, MS));
     lock.word = PARKED;
     cc_lock_acquire_spin(&lock);
+    CHECK_EQ(calls() + fake.pauses, 0);
     lock.word = PARKED;
     cc_lock_acquire(&lock);
     CHECK_EQ(state(), HELD);
-    CHECK_EQ(calls() + fake.pauses, 0);
+    CHECK_EQ(fake.yields, 1); /* as a_newcomer_gives_way_once_to_one_who_was_woken_and_is_not_here_yet says */
+    CHECK_EQ(calls() + fake.pauses, 1);
     lock.word = OWED; /* handed over */
     CHECK(!cc_lock_try_acquire(&lock));
     CHECK(!cc_lock_acquire_until(&lock, 0));
@@ -408,7 +410,7 @@ TEST(spin_never_calls_the_system)
 
 static void hand_over_at_pause(void)
 {
-    if (fake.pauses == release_at_pause) lock.word = PARKED | 2 * OWED;
+    if (fake.pauses == release_at_pause) lock.word = PARKED | OWED;
     if (fake.pauses > 2 * release_at_pause + 2 * CC_LOCK_OWED_NS / 40)
         lock.word = 0; /* it did not take it: let it go */
 }
@@ -422,7 +424,7 @@ TEST(spin_takes_what_was_handed_over_once_it_has_spun_for_as_long_as_a_sleeper_w
         release_at_pause = at[i];
         fake.on_pause = hand_over_at_pause;
         cc_lock_acquire_spin(&lock);
-        CHECK_EQ(state(), HELD | PARKED | 2 * OWED); /* those that are owed it still are */
+        CHECK_EQ(state(), HELD | PARKED);
         CHECK(fake.pauses >= CC_LOCK_OWED_NS / 40);
         CHECK(fake.pauses <= CC_LOCK_OWED_NS / 40 * 3);
     }
@@ -532,7 +534,7 @@ TEST(a_wake_up_that_crosses_the_timeout_is_passed_on)
     CHECK_EQ(state(), HELD | PARKED);
 }
 
-/* The holder releases and takes it back faster than the woken one can look: for a millisecond that is allowed. */
+/* The holder releases and takes it back faster than the woken one can look: for a while that is allowed. */
 static unsigned takeovers, refusals;
 static void release_and_take_back(void)
 {
@@ -625,45 +627,91 @@ TEST(a_grant_that_crosses_the_timeout_is_taken)
     CHECK(is_free_(lock.word));
 }
 
-TEST(several_may_be_owed_it_and_each_gets_it)
+/* What a sleeper does when it wakes up, whether it has claimed or not. */
+static waiter_t one_who_has_slept(bool has_claimed)
 {
-    set_up(1);
-    lock.word = HELD | PARKED | 3 * OWED; /* three sleep and have waited too long */
-    cc_lock_release(&lock);
-    CHECK(!(lock.word & HELD));
-    for (uint32_t left = 3; left > 0; left--) {
-        CHECK(!cc_lock_try_acquire(&lock));
-        /* What a sleeper does when it wakes up and is owed it. */
-        waiter_t w = { .lock = &lock, .has_slept = true, .may_inherit = true, .is_owed = true };
-        CHECK(may_take_(&w, lock.word) && take_(&w, lock.word));
-        CHECK_EQ(state() / OWED, left - 1);
-        cc_lock_release(&lock);
-    }
-    CHECK(is_free_(lock.word));
-    CHECK_EQ(fake.wakes, 4);
+    waiter_t w = { .lock = &lock, .has_slept = true, .may_inherit = true, .has_claimed = has_claimed };
+    return w;
 }
 
-static void as_many_are_owed_it_as_fit(void)
+TEST(a_debt_is_paid_once_to_whoever_has_slept)
+{
+    for (unsigned has_claimed = 0; has_claimed < 2; has_claimed++) {
+        set_up(1);
+        lock.word = HELD | PARKED | OWED;
+        cc_lock_release(&lock);
+        CHECK_EQ(state(), PARKED | OWED);
+        CHECK(!cc_lock_try_acquire(&lock));
+        waiter_t w = one_who_has_slept(has_claimed);
+        CHECK(may_take_(&w, lock.word) && take_(&w, lock.word));
+        CHECK_EQ(state(), HELD | PARKED);
+        cc_lock_release(&lock);
+        CHECK(is_free_(lock.word)); /* from here on it belongs to whoever comes first */
+        CHECK_EQ(fake.wakes, 2);
+    }
+}
+
+static void others_are_owed_a_turn(void)
 {
     if (fake.waits <= 3) {
-        lock.word = HELD | PARKED | ALL_OWED;
+        lock.word = HELD | PARKED | OWED;
         cc_os_wake_(&lock.word, 1);
         fake.now_ns += 2 * MS;
     } else {
-        CHECK_EQ(state(), HELD | PARKED | ALL_OWED); /* the count has not run over */
+        CHECK_EQ(state(), HELD | PARKED | OWED); /* once is enough */
         lock.word = HELD | PARKED;
         release();
     }
 }
 
-TEST(when_as_many_are_owed_it_as_fit_the_next_one_sleeps_on)
+TEST(while_a_turn_is_owed_nobody_claims_another)
 {
     for (uint32_t cpus = 1; cpus <= 2; cpus++) {
         set_up_held(cpus);
-        fake.asleep = as_many_are_owed_it_as_fit;
+        fake.asleep = others_are_owed_a_turn;
         cc_lock_acquire(&lock);
         CHECK_EQ(state(), HELD | PARKED);
         CHECK_EQ(fake.waits, 4);
+    }
+}
+
+static void another_claims(void)
+{
+    fake.now_ns += 20 * MS;
+    lock.word |= OWED;
+}
+
+TEST(whoever_gives_up_without_a_claim_leaves_the_claims_of_others)
+{
+    set_up_held(1);
+    fake.before_sleep = another_claims;
+    FAKE_SCRIPT({ ETIMEDOUT, 20 * MS });
+    CHECK(!cc_lock_acquire_timeout(&lock, 10 * MS));
+    CHECK_EQ(state(), HELD | PARKED | OWED);
+}
+
+/* The woken one waits for our CPU. */
+static void the_woken_one_has_a_turn(void)
+{
+    waiter_t w = one_who_has_slept(false);
+    CHECK(may_take_(&w, lock.word) && take_(&w, lock.word));
+    cc_lock_release(&lock);
+}
+
+TEST(a_newcomer_gives_way_once_to_one_who_was_woken_and_is_not_here_yet)
+{
+    set_up(2);
+    lock.word = PARKED; /* as a release leaves it */
+    fake.on_yield = the_woken_one_has_a_turn;
+    cc_lock_acquire(&lock);
+    CHECK_EQ(fake.yields, 1);
+    CHECK(lock.word & HELD);
+    CHECK_EQ(lock.word / RELEASES, 1);           /* it was second */
+    for (uint32_t cpus = 1; cpus <= 2; cpus++) { /* not with a deadline, and not where only one runs at a time */
+        set_up(cpus);
+        lock.word = PARKED;
+        CHECK(cc_lock_acquire_until(&lock, cpus == 1 ? CC_FOREVER : fake.now_ns + MS));
+        CHECK_EQ(fake.yields, 0);
     }
 }
 

@@ -6,12 +6,14 @@
 #define CC_SNOOZE_START_YIELDS      0
 #define CC_SHARED_SELF_(shared)     (selves[model_self()])
 #define CC_SHARED_REPORTED_(shared) (reported_of(shared))
+#define CC_SHARED_LOOKING_(shared)  ((void)(shared), &looking[model_self()])
 #define CC_SHARED_PARTICIPANTS      4
 
 #include <string.h>
 
 static uint32_t selves[MODEL_THREADS + 1];        /* the number that each thread has as a participant; 0: none yet */
 static uint32_t *reported_of(const void *shared); /* what this thread was told of */
+static uint32_t looking[MODEL_THREADS + 1];       /* whether it looks for deaths */
 
 #include "../../src/backoff.c"
 #include "../../src/channel.c"
@@ -146,6 +148,7 @@ static void setup_sized(uint32_t kind, size_t capacity, size_t size)
     memset(received, 0, sizeof received);
     memset(told, 0, sizeof told);
     memset(reported_to, 0, sizeof reported_to);
+    memset(looking, 0, sizeof looking);
     for (int i = 0; i <= MODEL_THREADS; i++) selves[i] = (uint32_t)i;
     before_close = last_words = 0;
     capacity_ = capacity;
@@ -224,6 +227,12 @@ static void mpmc_open_setup(void)
 {
     setup_of(CC_CHANNEL_MPMC, 2);
     is_to_come();
+}
+/* The third is none of them either, but no number is left for it: it gets that of one who has died. */
+static void mpmc_reuse_setup(void)
+{
+    setup_of(CC_CHANNEL_MPMC, 2);
+    selves[3] = 0;
 }
 static void mpmc_setup(void)
 {
@@ -491,7 +500,7 @@ static void select_to_send(void)
  * die between two, and the other come, before any word was used by both. */
 static void make_a_step(void)
 {
-    (void)cc_os_segment_is_locked_(0, 3);
+    (void)cc_os_segment_lock_shared_(0, 2);
 }
 static void step_and_send_one(void)
 {
@@ -505,6 +514,35 @@ static void open_and_send(void)
     if (place.shared.kind == CC_CHANNEL_SPSC && !model_is_dead(1)) return;
     model_check(join_(&place.shared) == 0);
     try_to_send();
+}
+
+/* The same where the only number to be had is that of a dead one, whose slots must be put right before. */
+static void reuse_and_send(void)
+{
+    make_a_step();
+    if (!model_is_dead(1) || join_(&place.shared) != 0) return;
+    model_check(selves[3] == 1);
+    try_to_send();
+}
+
+/* Comes, and does nothing: whatever it is stopped in, the death of another is told to the rest. */
+static void open_it(void)
+{
+    (void)join_(&place.shared);
+}
+static void reuse(void)
+{
+    make_a_step();
+    if (model_is_dead(1)) (void)join_(&place.shared);
+}
+
+/* Gets what comes while it tries, whoever dies. */
+static void try_to_receive(void)
+{
+    uint64_t message = 0;
+    look();
+    for (int i = 0; i < 2; i++)
+        if (cc_channel_try_recv(channel, &message) == 0) note(&received[model_self()], message);
 }
 
 /* Closes it, and is not dead; who looks meanwhile finds nobody to bury. */
@@ -543,9 +581,9 @@ static void nothing_is_lost_but(unsigned by_receivers)
         bool alive = false;
         for (int t = 1; t <= MODEL_THREADS; t++) alive |= selves[t] == i && !model_is_dead(t);
         if (alive) continue;
-        if (segment.participants[i] & 1) bury_locked_(&place.shared, i, segment.participants[i]);
-        if (two_shared && (second_segment.participants[i] & 1))
-            bury_locked_(&second_place.shared, i, second_segment.participants[i]);
+        if (says_(segment.participants[i], CC_ALIVE_)) bury_(&place.shared, i, segment.participants[i]);
+        if (two_shared && says_(second_segment.participants[i], CC_ALIVE_))
+            bury_(&second_place.shared, i, second_segment.participants[i]);
     }
     for (int t = 1; t <= MODEL_THREADS; t++)
         model_check(told[t] <= deaths * (two_shared ? 2 : 1)); /* of each channel that the dead one had open */
@@ -672,6 +710,20 @@ static const model_client_t clients[] = {
           .openers = THIRD, .finish = nothing_is_lost, BOUND(1)),
     DEATH("shared_mpmc_opener_dies", FIRST | THIRD, 2, .setup = mpmc_open_setup,
           .threads = { send_one, look, open_and_send }, .openers = THIRD, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_reused", FIRST, 1, .setup = mpmc_reuse_setup,
+          .threads = { send_one, try_to_receive, reuse_and_send }, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_reuser_dies", FIRST | THIRD, 2, .setup = mpmc_reuse_setup,
+          .threads = { send_one, try_to_receive, reuse_and_send }, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_spsc_burier_stopped", FIRST, 1, .stoppable = SECOND_, .setup = spsc_setup,
+          .threads = { send_one, look, receive_once }, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_burier_stopped", FIRST, 1, .stoppable = SECOND_, .setup = mpmc_setup,
+          .threads = { send_one, look, receive_once }, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_spsc_opener_stopped", FIRST, 1, .stoppable = THIRD, .setup = spsc_open_setup,
+          .threads = { send_one, receive_once, open_it }, .openers = THIRD, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_opener_stopped", FIRST, 1, .stoppable = THIRD, .setup = mpmc_open_setup,
+          .threads = { send_one, receive_once, open_it }, .openers = THIRD, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_sweeper_stopped", FIRST, 1, .stoppable = THIRD, .setup = mpmc_reuse_setup,
+          .threads = { send_one, receive_once, reuse }, .finish = nothing_is_lost, BOUND(1)),
     DEATH("shared_mpmc_reader_dies", FIRST, 1, .setup = mpmc_setup,
           .threads = { receive_once, look, send_two_or_inherit }, .finish = one_may_be_lost, BOUND(0)),
 };

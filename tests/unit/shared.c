@@ -518,8 +518,8 @@ TEST(two_that_die_at_once_beside_one_that_is_stopped_are_told_twice_to_each)
     close(fd);
 }
 
-/* A sender dies between taking a position and stamping it. Another process has its lock, as one that is just burying it
- * has; meanwhile a new sender opens the segment, and what it sends must not end up behind the gap. */
+/* A sender dies between taking a position and stamping it. Another process shares its lock, as one that is just burying
+ * it does; meanwhile a new sender opens the segment, and what it sends must not end up behind the gap. */
 TEST(a_sender_that_opens_while_another_is_buried_loses_nothing)
 {
     SKIP_IF(!is_there(), "this system has none");
@@ -536,7 +536,7 @@ TEST(a_sender_that_opens_while_another_is_buried_loses_nothing)
     channel->spsc.tail += 2;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     int burier = open(path, O_RDWR | O_CLOEXEC);
-    struct flock lock = { .l_type = F_WRLCK, .l_start = 2, .l_len = 1 };
+    struct flock lock = { .l_type = F_RDLCK, .l_start = 2, .l_len = 1 };
     REQUIRE(burier >= 0 && fcntl(burier, 37 /* F_OFD_SETLK */, &lock) == 0);
     REQUIRE(cc_shared_open_fd(&next, fd) == 0);
     message = 42;
@@ -691,6 +691,26 @@ TEST(no_descriptor_left_is_no_memory_and_leaves_nothing_behind)
     CHECK_EQ(cc_shared_unlink("/concede-test-none"), ENOENT);
     CHECK_EQ(cc_shared_open(&other, name), 0);
     cc_shared_close(other);
+    cc_shared_close(shared);
+    CHECK_EQ(cc_shared_unlink(name), 0);
+}
+
+TEST(a_limit_on_the_size_of_files_is_no_memory_and_no_signal)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    struct rlimit before, small;
+    cc_shared_t *shared;
+    int fd;
+    cc_channel_options_t options = options_of(CC_CHANNEL_SPSC, 4, 8);
+    REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    small = before;
+    small.rlim_cur = 4096;
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    CHECK_EQ(cc_shared_create(&shared, own_name(), &options), ENOMEM);
+    CHECK_EQ(cc_shared_create_fd(&shared, &options, &fd), ENOMEM);
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+    CHECK_EQ(cc_shared_unlink(name), ENOENT);
+    CHECK_EQ(cc_shared_create(&shared, name, &options), 0);
     cc_shared_close(shared);
     CHECK_EQ(cc_shared_unlink(name), 0);
 }

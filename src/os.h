@@ -109,7 +109,7 @@ int cc_os_segment_find_locks_(int own, uint64_t where);
  * it, and the system takes it back when the process that has it dies, after the last of its threads. Who takes it sees
  * all that those did who had it alone before, until they gave it back or died. None of these waits. The threads of a
  * process that use the same `own` hold a lock in common. */
-bool cc_os_segment_lock_(int own, uint32_t number);        /* alone, also if it shared it before; false: another has it */
+bool cc_os_segment_lock_(int own, uint32_t number); /* alone, also if it shared it before; false: another has it */
 bool cc_os_segment_lock_shared_(int own, uint32_t number); /* with others; false: another has it alone */
 void cc_os_segment_unlock_(int own, uint32_t number);      /* gives it back */
 

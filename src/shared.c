@@ -115,10 +115,10 @@ bool cc_shared_is_dead_(cc_shared_t *shared, uint32_t participant)
     return false;
 }
 
-int cc_shared_report_(cc_channel_t *channel, bool just_slept)
+int cc_shared_report_(cc_channel_t *channel, bool has_time)
 {
     cc_shared_t *shared = cc_shared_of_(channel);
-    if (!is_turn_(shared) && !just_slept) return 0;
+    if (!is_turn_(shared) && !has_time) return 0;
     look_if_due_(shared);
     int result = report_(shared);
     if (result != 0)
@@ -318,11 +318,11 @@ void cc_shared_select_elsewhere_(cc_selector_t *selector, cc_event_await_t *awai
     await->elsewhere = elsewhere;
 }
 
-bool cc_shared_select_reports_(cc_select_case_t *cases, size_t n, bool just_slept, size_t *which)
+bool cc_shared_select_reports_(cc_select_case_t *cases, size_t n, bool has_time, size_t *which)
 {
     for (size_t i = 0; i < n; i++) {
         if (!is_shared_case_(&cases[i])) continue;
-        int result = cc_shared_report_(cases[i].channel, just_slept);
+        int result = cc_shared_report_(cases[i].channel, has_time);
         if (result == 0) continue;
         cases[i].result = result;
         *which = i;
@@ -408,7 +408,7 @@ static uint32_t take_number_(cc_shared_t *shared, bool *contended)
         /* relaxed: whether it is worth asking the system */
         if (!says_(cc_load_relaxed(participant), CC_NOBODY_)) continue;
         if (cc_os_segment_lock_shared_(shared->own, i)) {
-            uint32_t word = cc_load_acquire(participant); /* [shared.buried] pairs with the sweep that freed it */
+            uint32_t word = cc_load_acquire(participant); /* [shared.buried] pairs with the swap in bury_() */
             if (says_(word, CC_NOBODY_) && cc_os_segment_lock_(shared->own, i)) {
                 cc_store_release(participant, word + CC_ALIVE_); /* [shared.buried] pairs with the loads of the word */
                 return i;

@@ -30,7 +30,9 @@ enum { CC_NOBODY_, CC_ALIVE_, CC_DEAD_, CC_DEATH_ = 4, CC_STATE_MASK_ = 3 };
 #define CC_SHARED_SELF_(shared)     ((shared)->self)     /* the number of this process */
 #define CC_SHARED_REPORTED_(shared) ((shared)->reported) /* deaths that it was told of, by the number of the dead */
 #define CC_SHARED_LOOKING_(shared)  (&(shared)->looking) /* whether one of its threads is looking for deaths */
-#define CC_SHARED_PARTICIPANTS      64
+#endif
+#if !defined(CC_SHARED_PARTICIPANTS)
+#define CC_SHARED_PARTICIPANTS 64
 #endif
 enum { CC_PARTICIPANTS_ = CC_SHARED_PARTICIPANTS }; /* number 0 is nobody's */
 

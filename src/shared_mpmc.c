@@ -121,9 +121,8 @@ static CC_NOINLINE_ bool put_right_(cc_channel_t *channel, cc_number_ at, cc_num
 {
     if (!is_orphan_(channel, seen)) return false;
     cc_number_ number = seen >> NUMBER_SHIFT;
-    cc_number_ right = state_(seen) == WRITING
-                           ? stamp_(number, SKIP, 0)
-                           : stamp_((cc_number_)(number + channel->mask + 1), FREE, 0);
+    cc_number_ right =
+        state_(seen) == WRITING ? stamp_(number, SKIP, 0) : stamp_((cc_number_)(number + channel->mask + 1), FREE, 0);
     /* [shared.stamp] pairs with first_() of whoever uses the slot next: it comes after what the dead one did */
     (void)cc_cas_release(stamp_of_(channel, at, channel->layout), &seen, right);
     return true;
@@ -334,7 +333,7 @@ bool cc_shared_mpmc_sweep_(cc_channel_t *channel)
     }
     for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++)
         if (dead >> i & 1)
-            /* [shared.buried] pairs with the load of who takes the number */
-            (void)cc_cas_release(&participants[i], &words[i], words[i] - CC_DEAD_);
+            /* relaxed: who reads it reads from the release sequence of the swap in bury_(); the stamps tell the rest */
+            (void)cc_cas_relaxed(&participants[i], &words[i], words[i] - CC_DEAD_);
     return dead != 0;
 }

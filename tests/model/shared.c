@@ -234,6 +234,28 @@ static void mpmc_reuse_setup(void)
     setup_of(CC_CHANNEL_MPMC, 2);
     selves[3] = 0;
 }
+static void mpmc_one_reuse_setup(void)
+{
+    setup_of(CC_CHANNEL_MPMC, 1);
+    selves[3] = 0;
+}
+static void mpmc_8_reuse_setup(void)
+{
+    mpmc_8_setup();
+    selves[3] = 0;
+}
+static void mpmc_two_reuse_setup(void)
+{
+    mpmc_reuse_setup();
+    selves[2] = 0;
+}
+/* Neither are the second and the third, and there are just enough numbers. */
+static void mpmc_two_come_setup(void)
+{
+    mpmc_open_setup();
+    segment.participants[2] = 0;
+    selves[2] = 0;
+}
 static void mpmc_setup(void)
 {
     setup_of(CC_CHANNEL_MPMC, 1);
@@ -388,6 +410,13 @@ static void try_to_send(void)
     if (error == 0) note(&accepted[model_self()], message);
 }
 
+static void send_if_free(void)
+{
+    uint64_t message = message_of(model_self(), 0);
+    note(&tried[model_self()], message);
+    if (cc_channel_try_send(channel, &message) == 0) note(&accepted[model_self()], message);
+}
+
 /* One that may die in a send, and one that comes after all it did when it is told, and then sends in its place. */
 static void say_last_words(void)
 {
@@ -500,7 +529,7 @@ static void select_to_send(void)
  * die between two, and the other come, before any word was used by both. */
 static void make_a_step(void)
 {
-    (void)cc_os_segment_lock_shared_(0, 2);
+    cc_os_segment_unlock_(0, 3); /* which it does not have */
 }
 static void step_and_send_one(void)
 {
@@ -522,7 +551,20 @@ static void reuse_and_send(void)
     make_a_step();
     if (!model_is_dead(1) || join_(&place.shared) != 0) return;
     model_check(selves[3] == 1);
-    try_to_send();
+    send_if_free();
+}
+static void reuse_and_receive(void)
+{
+    uint64_t message = 0;
+    make_a_step();
+    if (!model_is_dead(1) || join_(&place.shared) != 0) return;
+    if (cc_channel_try_recv(channel, &message) == 0) note(&received[model_self()], message);
+}
+static void send_one_and_step(void)
+{
+    send_if_free();
+    make_a_step();
+    make_a_step();
 }
 
 /* Comes, and does nothing: whatever it is stopped in, the death of another is told to the rest. */
@@ -540,9 +582,16 @@ static void reuse(void)
 static void try_to_receive(void)
 {
     uint64_t message = 0;
-    look();
     for (int i = 0; i < 2; i++)
         if (cc_channel_try_recv(channel, &message) == 0) note(&received[model_self()], message);
+}
+
+/* Never waits, and so is not told of a death; it sends in the slot that a dead one was half-way through. */
+static void receive_and_send_if_free(void)
+{
+    uint64_t message = 0;
+    if (cc_channel_try_recv(channel, &message) == 0) note(&received[model_self()], message);
+    send_if_free();
 }
 
 /* Closes it, and is not dead; who looks meanwhile finds nobody to bury. */
@@ -610,7 +659,8 @@ static void one_may_be_lost(void)
     nothing_is_lost_but(1);
 }
 
-#define BOUND(preemptions) .bound = preemptions, .full_bound = preemptions + 1, .old_reads = 1, .full_old_reads = 2
+#define BOUND(preemptions)   .bound = preemptions, .full_bound = preemptions + 1, .old_reads = 1, .full_old_reads = 2
+#define TWO_OLD(preemptions) .bound = preemptions, .full_bound = preemptions + 1, .old_reads = 2
 #define LIVE(name_, ...)                               \
     {                                                  \
         .name = name_, .membarrier = true, __VA_ARGS__ \
@@ -655,6 +705,8 @@ static const model_client_t clients[] = {
     LIVE("shared_left", .setup = mpmc_open_setup,
          .threads = { send_one_and_leave, look_and_see_nobody_dead, open_and_send }, .openers = THIRD,
          .finish = nothing_is_lost, BOUND(2)),
+    LIVE("shared_two_come", .setup = mpmc_two_come_setup, .threads = { make_a_step, open_and_send, open_and_send },
+         .openers = SECOND_ | THIRD, .finish = nothing_is_lost, BOUND(2)),
     LIVE("shared_spsc_refused", .setup = spsc_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost,
          .refusals = 1, BOUND(1)),
     LIVE("shared_mpmc_refused", .setup = mpmc_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost,
@@ -711,9 +763,19 @@ static const model_client_t clients[] = {
     DEATH("shared_mpmc_opener_dies", FIRST | THIRD, 2, .setup = mpmc_open_setup,
           .threads = { send_one, look, open_and_send }, .openers = THIRD, .finish = nothing_is_lost, BOUND(1)),
     DEATH("shared_mpmc_reused", FIRST, 1, .setup = mpmc_reuse_setup,
-          .threads = { send_one, try_to_receive, reuse_and_send }, .finish = nothing_is_lost, BOUND(1)),
+          .threads = { step_and_send_one, try_to_receive, reuse_and_send }, .finish = nothing_is_lost, TWO_OLD(2)),
+    DEATH("shared_mpmc_8_reused", FIRST, 1, .setup = mpmc_8_reuse_setup,
+          .threads = { step_and_send_one, try_to_receive, reuse_and_send }, .finish = nothing_is_lost, TWO_OLD(2)),
+    DEATH("shared_mpmc_receiver_reuses", FIRST, 1, .setup = mpmc_one_reuse_setup,
+          .threads = { send_one_and_step, send_if_free, reuse_and_receive }, .finish = nothing_is_lost, TWO_OLD(2)),
+    DEATH("shared_mpmc_8_receiver_reuses", FIRST, 1, .setup = mpmc_8_reuse_setup,
+          .threads = { send_one_and_step, send_if_free, reuse_and_receive }, .finish = nothing_is_lost, TWO_OLD(2)),
     DEATH("shared_mpmc_reuser_dies", FIRST | THIRD, 2, .setup = mpmc_reuse_setup,
-          .threads = { send_one, try_to_receive, reuse_and_send }, .finish = nothing_is_lost, BOUND(1)),
+          .threads = { step_and_send_one, try_to_receive, reuse_and_send }, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_put_right", FIRST, 1, .setup = mpmc_setup,
+          .threads = { send_if_free, look, receive_and_send_if_free }, .finish = nothing_is_lost, BOUND(2)),
+    DEATH("shared_mpmc_two_reuse", FIRST, 1, .setup = mpmc_two_reuse_setup,
+          .threads = { step_and_send_one, reuse, reuse_and_send }, .finish = nothing_is_lost, BOUND(1)),
     DEATH("shared_spsc_burier_stopped", FIRST, 1, .stoppable = SECOND_, .setup = spsc_setup,
           .threads = { send_one, look, receive_once }, .finish = nothing_is_lost, BOUND(1)),
     DEATH("shared_mpmc_burier_stopped", FIRST, 1, .stoppable = SECOND_, .setup = mpmc_setup,
@@ -723,7 +785,7 @@ static const model_client_t clients[] = {
     DEATH("shared_mpmc_opener_stopped", FIRST, 1, .stoppable = THIRD, .setup = mpmc_open_setup,
           .threads = { send_one, receive_once, open_it }, .openers = THIRD, .finish = nothing_is_lost, BOUND(1)),
     DEATH("shared_mpmc_sweeper_stopped", FIRST, 1, .stoppable = THIRD, .setup = mpmc_reuse_setup,
-          .threads = { send_one, receive_once, reuse }, .finish = nothing_is_lost, BOUND(1)),
+          .threads = { step_and_send_one, receive_once, reuse }, .finish = nothing_is_lost, BOUND(1)),
     DEATH("shared_mpmc_reader_dies", FIRST, 1, .setup = mpmc_setup,
           .threads = { receive_once, look, send_two_or_inherit }, .finish = one_may_be_lost, BOUND(0)),
 };

@@ -150,8 +150,8 @@ CC_TEMPLATE_ bool send_message_(cc_channel_t *channel, const unsigned char *mess
         }
         cc_number_ *stamp = stamp_of_(channel, number, layout);
         ask_ahead_(channel, number, CC_SPSC_SEND_AHEAD_, layout);
-        /* [shared.taken] pairs with the load in cc_shared_is_dead_(). It need not acquire: no stamp comes twice, so this
-         * is the FREE that first_() acquired, or it fails. */
+        /* [shared.taken] pairs with the load in cc_shared_is_dead_(). It need not acquire: no stamp comes twice, so it
+         * is the FREE that first_() acquired, or this fails. */
         if (!cc_cas_release(stamp, &seen, stamp_(number, WRITING, self))) continue;
         cc_atomic_copy_(slot_(channel, number, layout), message, layout.message_size);
         cc_store_release(stamp, stamp_(number, FULL, 0)); /* [shared.stamp] pairs with a receiver's first_() */

@@ -77,7 +77,8 @@ static bool may_have_(size_t bytes)
 {
     struct rlimit limit;
     int saved = errno;
-    bool may = getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
+    bool may =
+        getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= (uint64_t)limit.rlim_cur;
     errno = saved;
     return may;
 }

@@ -215,8 +215,7 @@ CC_TEMPLATE_ bool receive_message_(cc_channel_t *channel, unsigned char *message
         } else if (seen != stamp_(number, FULL, 0)) {
             if (put_right_(channel, number, seen)) continue;
             return false; /* empty, or a sender is half-way through, or END */
-        } else if (cc_cas_release(stamp, &seen, stamp_(number, READING, self))) {
-            /* [shared.taken] the swap, as in send_message_(): first_() acquired FULL */
+        } else if (cc_cas_release(stamp, &seen, stamp_(number, READING, self))) { /* [shared.taken] as in a send */
             ask_ahead_(channel, number, CC_SPSC_RECV_AHEAD_, layout);
             cc_atomic_copy_(message, slot_(channel, number, layout), layout.message_size);
             cc_store_release(stamp, next_lap); /* [shared.stamp] pairs with a sender's first_() */

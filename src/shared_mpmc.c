@@ -278,7 +278,7 @@ bool cc_shared_mpmc_is_drained_(cc_channel_t *channel)
 /* ---- For waiting, and for those who ask ------------------------------------------------------------------------- */
 
 /* Where the channel is full or empty the stamp may be of the lap before: for a sender it is not FREE then, and for a
- * receiver it is READING. */
+ * receiver it is READING. What a dead one left there is not asked for: whoever spins on this tries before it sleeps. */
 bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
     cc_number_ seen;
@@ -290,8 +290,7 @@ bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t
     }
     (void)first_(channel, direction, &seen, channel->layout);
     unsigned state = state_(seen);
-    if (state == END || (direction == CC_SENDING_ ? state == FREE : state == FULL || state == SKIP)) return true;
-    return is_orphan_(channel, seen); /* a try puts it right */
+    return state == END || (direction == CC_SENDING_ ? state == FREE : state == FULL || state == SKIP);
 }
 
 size_t cc_shared_mpmc_run_(cc_channel_t *channel, cc_direction_t direction)

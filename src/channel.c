@@ -296,7 +296,7 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
     }
     cc_event_await_end_(&await);
     if (await.announced) cc_channel_relay_rest_(channel, direction);
-    if (result == EAGAIN) result = ETIMEDOUT;
+    if (result == EAGAIN) result = shared && cc_shared_report_(channel, true) != 0 ? EOWNERDEAD : ETIMEDOUT;
     CC_PROBE_(channel__wait__end, channel, CC_COUNT_ENDING_(await.slept, await.yielded),
               CC_PROBE_NS_(await.probe_began), result, direction);
     return result;

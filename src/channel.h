@@ -74,9 +74,10 @@ size_t cc_shared_mpmc_len_(const cc_channel_t *channel);
 void cc_shared_sleep_elsewhere_(cc_channel_t *channel, cc_direction_t direction, cc_event_await_t *await,
                                 struct cc_event_elsewhere *elsewhere);
 
-/* Before a try in a wait: EOWNERDEAD if there is a death that this process was not told of; now it is. Else 0. It looks
- * if the thread has just slept, and else only in every 256th call. */
-int cc_shared_report_(cc_channel_t *channel, bool just_slept);
+/* Before a try in a wait, and before it times out: EOWNERDEAD if there is a death that this process was not told of;
+ * now it is. Else 0. `has_time`: the thread has just slept, or has waited for as long as it may. Else this looks in
+ * every 256th call only. */
+int cc_shared_report_(cc_channel_t *channel, bool has_time);
 
 /* A wake-up may stand for more than one message, and for the end of the channel: who waited tells the next one. */
 void cc_shared_relay_rest_(cc_channel_t *channel, cc_direction_t direction);

@@ -105,12 +105,13 @@ void cc_os_segment_unmap_(void *mapping, size_t header, size_t gap, size_t bytes
 int cc_os_segment_place_locks_(int own, uint64_t *where);
 int cc_os_segment_find_locks_(int own, uint64_t where);
 
-/* Locks of a segment, by their numbers, 0 to 63. Each is held by one `own` descriptor at most, and the system takes it
- * back when the process that has it dies, after the last of its threads. Who takes it, or asks for it, sees all that
- * those did who had it before, until they gave it back or died. None of these waits. */
-bool cc_os_segment_lock_(int own, uint32_t number);      /* takes it; false: another has it */
-void cc_os_segment_unlock_(int own, uint32_t number);    /* gives it back */
-bool cc_os_segment_is_locked_(int own, uint32_t number); /* whether another has it */
+/* Locks of a segment, by their numbers, 0 to 63. Each is held by one `own` descriptor alone, or by several that share
+ * it, and the system takes it back when the process that has it dies, after the last of its threads. Who takes it sees
+ * all that those did who had it alone before, until they gave it back or died. None of these waits. The threads of a
+ * process that use the same `own` hold a lock in common. */
+bool cc_os_segment_lock_(int own, uint32_t number); /* alone, also if it shared it before; false: another has it */
+bool cc_os_segment_lock_shared_(int own, uint32_t number); /* with others; false: another has it alone */
+void cc_os_segment_unlock_(int own, uint32_t number);      /* gives it back */
 
 /* cc_os_wait_() and cc_os_wake_() for a word in a segment. The wake returns 0 if now nobody sleeps there who slept
  * before: it woke nobody, or, where the system does not tell how many it woke, everybody. */

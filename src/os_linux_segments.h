@@ -10,7 +10,6 @@
 /* By their values, because the headers show them only to those who asked for GNU's extensions before any header. */
 enum {
     SET_LOCK_ = 37,                  /* F_OFD_SETLK */
-    GET_LOCK_ = 36,                  /* F_OFD_GETLK */
     ADD_SEALS_ = 1033,               /* F_ADD_SEALS */
     GET_SEALS_ = 1034,               /* F_GET_SEALS */
     SEAL_SEAL_ = 1,                  /* F_SEAL_SEAL */
@@ -78,6 +77,7 @@ static int allocate_(int descriptor, size_t bytes)
 int cc_os_segment_create_(const char *name, size_t bytes, int *own, int *handed_on)
 {
     int error;
+    if (!may_have_(bytes)) return ENOMEM;
     if (name) {
         error = open_path_("/dev/shm", name, O_CREAT | O_EXCL | O_NOFOLLOW, own);
         if (error != 0) return error == ENOENT ? ENOSYS : error;
@@ -167,7 +167,8 @@ enum { LOCK_CALL_ = SYS_fcntl64 };
 enum { LOCK_CALL_ = SYS_fcntl };
 #endif
 
-static long lock_call_(int own, uint32_t number, int call, short *type)
+/* A call that fails tells nothing: then the other counts as alive. */
+static bool lock_call_(int own, uint32_t number, short type)
 {
     struct {
         short type, whence;
@@ -175,31 +176,25 @@ static long lock_call_(int own, uint32_t number, int call, short *type)
         int32_t process;
     } lock;
     memset(&lock, 0, sizeof lock);
-    lock.type = *type;
+    lock.type = type;
     lock.start = number;
     lock.length = 1;
-    long result = SYSTEM_CALL(LOCK_CALL_, own, call, &lock);
-    *type = lock.type;
-    return result;
+    return SYSTEM_CALL(LOCK_CALL_, own, SET_LOCK_, &lock) == 0;
 }
 
 bool cc_os_segment_lock_(int own, uint32_t number)
 {
-    short type = F_WRLCK;
-    return lock_call_(own, number, SET_LOCK_, &type) == 0;
+    return lock_call_(own, number, F_WRLCK);
+}
+
+bool cc_os_segment_lock_shared_(int own, uint32_t number)
+{
+    return lock_call_(own, number, F_RDLCK);
 }
 
 void cc_os_segment_unlock_(int own, uint32_t number)
 {
-    short type = F_UNLCK;
-    (void)lock_call_(own, number, SET_LOCK_, &type);
-}
-
-/* A call that fails tells nothing: then the other counts as alive. */
-bool cc_os_segment_is_locked_(int own, uint32_t number)
-{
-    short type = F_WRLCK;
-    return lock_call_(own, number, GET_LOCK_, &type) != 0 || type != F_UNLCK;
+    (void)lock_call_(own, number, F_UNLCK);
 }
 
 int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadline)

@@ -6,6 +6,7 @@
  *   forget_in_child_()    what else a child of fork() has to forget */
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 /* A child of fork() has the descriptors and the memory of its parent, each of which holds the open file, and must not
  * keep what is the parent's; so it closes and covers them first of all. The table says which. */
@@ -69,6 +70,17 @@ uint32_t cc_os_forks_(void)
 {
     pthread_once(&at_fork_, set_up_fork_);
     return forks_;
+}
+
+/* A segment counts as a file, and one that is made larger than the process may make files ends it by SIGXFSZ. */
+static bool may_have_(size_t bytes)
+{
+    struct rlimit limit;
+    int saved = errno;
+    bool may =
+        getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= (uint64_t)limit.rlim_cur;
+    errno = saved;
+    return may;
 }
 
 static bool map_at_(void *at, size_t bytes, int flags, int own, size_t offset)

@@ -91,6 +91,7 @@ int cc_os_segment_create_(const char *name, size_t bytes, int *own, int *handed_
 {
     (void)handed_on;
     if (!name) return ENOSYS;
+    if (!may_have_(bytes)) return ENOMEM;
     caller_t caller = enter_();
     int error = open_name_(name, O_CREAT | O_EXCL, own);
     if (error == 0) {
@@ -143,7 +144,8 @@ typedef struct lock_file {
 typedef struct place {
     int descriptor; /* of the file with the locks */
     off_t first;    /* position of number 0 */
-    uint64_t held;  /* by this segment: a bit for each number */
+    uint64_t alone; /* that this segment has so: a bit for each number */
+    uint64_t shared;
 } place_t;
 
 static pthread_mutex_t table_ = PTHREAD_MUTEX_INITIALIZER; /* of all below */
@@ -217,7 +219,7 @@ static place_t *place_of_(int own)
 
 static void set_place_(int own, const lock_file_t *file, uint64_t id)
 {
-    place_t place = { file->descriptor - 1, (off_t)(id * NUMBERS), 0 };
+    place_t place = { file->descriptor - 1, (off_t)(id * NUMBERS), 0, 0 };
     *place_of_(own) = place;
 }
 
@@ -247,45 +249,66 @@ int cc_os_segment_find_locks_(int own, uint64_t where)
     return error;
 }
 
-/* Whether any segment that this process has open holds a lock, for which the system would not tell. */
-static bool is_held_here_(const place_t *place, uint32_t number)
+/* How another segment that this process has open holds a lock, for which the system would not tell. */
+typedef enum holding { NOT_HELD, HELD_SHARED, HELD_ALONE } holding_t;
+static holding_t held_here_(const place_t *place, uint32_t number)
 {
-    for (int i = 0; i < OWN_MAX; i++)
-        if (places_[i].held >> number & 1 && places_[i].descriptor == place->descriptor &&
-            places_[i].first == place->first)
-            return true;
-    return false;
+    holding_t held = NOT_HELD;
+    for (int i = 0; i < OWN_MAX; i++) {
+        const place_t *other = &places_[i];
+        if (other == place || other->descriptor != place->descriptor || other->first != place->first) continue;
+        if (other->alone >> number & 1) return HELD_ALONE;
+        if (other->shared >> number & 1) held = HELD_SHARED;
+    }
+    return held;
 }
 
-static bool lock_call_(const place_t *place, uint32_t number, int call, short *type)
+/* A call that fails tells nothing: then the other counts as alive. */
+static bool lock_call_(const place_t *place, uint32_t number, short type)
 {
     struct flock lock;
     memset(&lock, 0, sizeof lock);
-    lock.l_type = *type;
+    lock.l_type = type;
     lock.l_whence = SEEK_SET;
     lock.l_start = place->first + (off_t)number;
     lock.l_len = 1;
-    bool done = fcntl(place->descriptor, call, &lock) == 0;
-    *type = lock.l_type;
-    return done;
+    return fcntl(place->descriptor, F_SETLK, &lock) == 0;
+}
+
+static void forget_(place_t *place, uint32_t number)
+{
+    place->alone &= ~(UINT64_C(1) << number);
+    place->shared &= ~(UINT64_C(1) << number);
 }
 
 bool cc_os_segment_lock_(int own, uint32_t number)
 {
-    short type = F_WRLCK;
     caller_t caller = enter_table_();
     place_t *place = place_of_(own);
-    bool taken = !is_held_here_(place, number) && lock_call_(place, number, F_SETLK, &type);
-    if (taken) place->held |= UINT64_C(1) << number;
+    bool taken = held_here_(place, number) == NOT_HELD && lock_call_(place, number, F_WRLCK);
+    if (taken) {
+        forget_(place, number);
+        place->alone |= UINT64_C(1) << number;
+    }
     leave_table_(caller);
     return taken;
 }
 
+bool cc_os_segment_lock_shared_(int own, uint32_t number)
+{
+    caller_t caller = enter_table_();
+    place_t *place = place_of_(own);
+    bool taken = held_here_(place, number) != HELD_ALONE && lock_call_(place, number, F_RDLCK);
+    if (taken) place->shared |= UINT64_C(1) << number;
+    leave_table_(caller);
+    return taken;
+}
+
+/* The process gives it back when none of its segments has it any more. */
 static void unlock_(place_t *place, uint32_t number)
 {
-    short type = F_UNLCK;
-    place->held &= ~(UINT64_C(1) << number);
-    (void)lock_call_(place, number, F_SETLK, &type);
+    forget_(place, number);
+    if (held_here_(place, number) == NOT_HELD) (void)lock_call_(place, number, F_UNLCK);
 }
 
 void cc_os_segment_unlock_(int own, uint32_t number)
@@ -295,23 +318,12 @@ void cc_os_segment_unlock_(int own, uint32_t number)
     leave_table_(caller);
 }
 
-/* A call that fails tells nothing: then the other counts as alive. */
-bool cc_os_segment_is_locked_(int own, uint32_t number)
-{
-    short type = F_WRLCK;
-    caller_t caller = enter_table_();
-    const place_t *place = place_of_(own);
-    bool locked = is_held_here_(place, number) || !lock_call_(place, number, F_GETLK, &type) || type != F_UNLCK;
-    leave_table_(caller);
-    return locked;
-}
-
 void cc_os_segment_close_(int own)
 {
     caller_t caller = enter_table_();
     place_t *place = place_of_(own);
     for (uint32_t number = 0; number < NUMBERS; number++)
-        if (place->held >> number & 1) unlock_(place, number);
+        if ((place->alone | place->shared) >> number & 1) unlock_(place, number);
     memset(place, 0, sizeof *place);
     close_own_(own);
     leave_table_(caller);

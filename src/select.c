@@ -206,6 +206,7 @@ static int wait_for_one_(cc_select_case_t *cases, size_t n, size_t start, size_t
     if (joined) leave_all_(cases, n, false);
     cc_event_await_end_(&await);
     teach_channels_(cases, n, &await, done ? *which : n);
+    if (!done && shared) done = cc_shared_select_reports_(cases, n, true, which);
     for (size_t i = 0; await.announced && i < n; i++)
         if (cases[i].channel) cc_channel_relay_rest_(cases[i].channel, cc_select_direction_(&cases[i]));
     return done ? 0 : ETIMEDOUT;

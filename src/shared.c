@@ -24,35 +24,55 @@ static void wake_all_(cc_event_t *event)
     (void)cc_os_wake_shared_(&event->epoch, CC_OS_ALL);
 }
 
-/* A participant is dead, and this process holds its lock: nobody else is burying it. If this process dies meanwhile,
- * the next one begins anew. */
-static void bury_locked_(cc_shared_t *shared, uint32_t participant, uint32_t word)
+static bool says_(uint32_t word, uint32_t state)
 {
-    cc_channel_t *channel = cc_shared_channel(shared);
-    if (shared->kind == CC_CHANNEL_SPSC)
-        cc_shared_spsc_bury_(channel);
-    else
-        cc_shared_mpmc_bury_(channel, participant);
-    /* [shared.buried] pairs with the loads of a participant's word */
-    cc_store_release(&shared->segment->participants[participant], word + 1);
+    return (word & CC_STATE_MASK_) == state;
 }
 
-void cc_shared_look_for_deaths_(cc_shared_t *shared, uint32_t now)
+/* A participant is dead, and nobody can get its number meanwhile: this process has its lock. Others may be doing the
+ * same; whoever comes first has told all, and for the next it is done. */
+static void bury_(cc_shared_t *shared, uint32_t participant, uint32_t word)
 {
-    cc_channel_t *channel = cc_shared_channel(shared);
-    bool buried = false;
-    cc_store_relaxed(&shared->looked_at, now); /* relaxed: if two threads look, they look twice */
+    uint32_t dead = word - CC_ALIVE_ + CC_DEATH_ + CC_DEAD_;
+    if (shared->kind == CC_CHANNEL_SPSC) {
+        cc_shared_spsc_bury_(cc_shared_channel(shared));
+        dead -= CC_DEAD_; /* and no slot carries its number */
+    }
+    /* [shared.buried] pairs with the loads of a participant's word */
+    (void)cc_cas_release(&shared->segment->participants[participant], &word, dead);
+}
+
+/* Whether there was a death. */
+static bool find_deaths_(cc_shared_t *shared)
+{
+    bool found = false;
     for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
         uint32_t *participant = &shared->segment->participants[i];
         /* relaxed: whether it is worth asking the system */
-        if (!(cc_load_relaxed(participant) & 1) || i == CC_SHARED_SELF_(shared)) continue;
-        if (cc_os_segment_is_locked_(shared->own, i) || !cc_os_segment_lock_(shared->own, i)) continue;
-        uint32_t word = cc_load_relaxed(participant); /* relaxed: only who has the lock moves it, and the lock orders */
-        if (word & 1) bury_locked_(shared, i, word);
+        if (!says_(cc_load_relaxed(participant), CC_ALIVE_) || i == CC_SHARED_SELF_(shared)) continue;
+        if (!cc_os_segment_lock_shared_(shared->own, i)) continue;
+        /* relaxed: the lock orders what its owner wrote; if another has found it dead first, the swap fails */
+        uint32_t word = cc_load_relaxed(participant);
+        if (says_(word, CC_ALIVE_)) {
+            bury_(shared, i, word);
+            found = true;
+        }
         cc_os_segment_unlock_(shared->own, i);
-        buried = true;
     }
-    if (!buried) return;
+    return found;
+}
+
+/* The threads of a process have its locks in common, so one would give back what another still needs: one looks at a
+ * time, and the others need not. */
+void cc_shared_look_for_deaths_(cc_shared_t *shared, uint32_t now)
+{
+    cc_channel_t *channel = cc_shared_channel(shared);
+    cc_store_relaxed(&shared->looked_at, now); /* relaxed: a guess */
+    /* [shared.look] pairs with the store below */
+    if (cc_exchange_acquire(CC_SHARED_LOOKING_(shared), 1) != 0) return;
+    bool found = find_deaths_(shared);
+    cc_store_release(CC_SHARED_LOOKING_(shared), 0); /* [shared.look] pairs with the exchange of the next to look */
+    if (!found) return;
     wake_all_(&channel->not_full);
     wake_all_(&channel->not_empty);
 }
@@ -61,28 +81,48 @@ void cc_shared_look_for_deaths_(cc_shared_t *shared, uint32_t now)
 static int report_(cc_shared_t *shared)
 {
     for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
-        uint32_t deaths = cc_load_acquire(&shared->segment->participants[i]) >> 1; /* [shared.buried] with the store */
-        uint32_t reported = cc_load_relaxed(&CC_SHARED_REPORTED_(shared)[i]);      /* relaxed, both: only a count */
-        /* Another thread may have read a newer number than this one, and reported it. They have 31 bits. */
-        bool is_news = (int32_t)((deaths - reported) << 1) > 0;
+        /* [shared.buried] pairs with the swap in bury_() */
+        uint32_t deaths = cc_load_acquire(&shared->segment->participants[i]) / CC_DEATH_;
+        uint32_t reported = cc_load_relaxed(&CC_SHARED_REPORTED_(shared)[i]); /* relaxed, both: only a count */
+        /* Another thread may have read a newer number than this one, and reported it. They have 30 bits. */
+        bool is_news = (int32_t)((deaths - reported) * CC_DEATH_) > 0;
         if (is_news && cc_cas_relaxed(&CC_SHARED_REPORTED_(shared)[i], &reported, reported + 1)) return EOWNERDEAD;
     }
     return 0;
 }
 
+/* A wait that is soon over does not look at the clock, and many of them in a row would never look for deaths. */
 enum { LOOK_EVERY = 256 };
-int cc_shared_report_(cc_channel_t *channel, bool just_slept)
+static bool is_turn_(cc_shared_t *shared)
+{
+    uint32_t waits = cc_load_relaxed(&shared->waits) + 1; /* relaxed, both: a guess */
+    cc_store_relaxed(&shared->waits, waits);
+    return waits % LOOK_EVERY == 0;
+}
+
+static void look_if_due_(cc_shared_t *shared)
+{
+    uint32_t now = (uint32_t)(cc_os_now_() / NS_PER_MS);
+    /* relaxed: a guess */
+    if (now - cc_load_relaxed(&shared->looked_at) >= CC_SHARED_LOOK_MS) cc_shared_look_for_deaths_(shared, now);
+}
+
+bool cc_shared_is_dead_(cc_shared_t *shared, uint32_t participant)
+{
+    /* [shared.taken] after the load of the stamp; [shared.buried] pairs with the swap in bury_() */
+    if (says_(cc_load_acquire(&shared->segment->participants[participant]), CC_DEAD_)) return true;
+    if (is_turn_(shared)) look_if_due_(shared);
+    return false;
+}
+
+int cc_shared_report_(cc_channel_t *channel, bool has_time)
 {
     cc_shared_t *shared = cc_shared_of_(channel);
-    uint32_t waits = cc_load_relaxed(&shared->waits) + 1; /* relaxed, all: guesses */
-    cc_store_relaxed(&shared->waits, waits);
-    /* A wait that is soon over does not look at the clock, and many of them in a row would never look for deaths. */
-    if (!just_slept && waits % LOOK_EVERY != 0) return 0;
-    uint32_t now = (uint32_t)(cc_os_now_() / NS_PER_MS);
-    if (now - cc_load_relaxed(&shared->looked_at) >= CC_SHARED_LOOK_MS) cc_shared_look_for_deaths_(shared, now);
+    if (!is_turn_(shared) && !has_time) return 0;
+    look_if_due_(shared);
     int result = report_(shared);
     if (result != 0)
-        cc_store_relaxed(&shared->waits, LOOK_EVERY - 1); /* the next wait asks at once: there may be more */
+        cc_store_relaxed(&shared->waits, LOOK_EVERY - 1); /* relaxed: the next wait asks at once, there may be more */
     return result;
 }
 
@@ -278,11 +318,11 @@ void cc_shared_select_elsewhere_(cc_selector_t *selector, cc_event_await_t *awai
     await->elsewhere = elsewhere;
 }
 
-bool cc_shared_select_reports_(cc_select_case_t *cases, size_t n, bool just_slept, size_t *which)
+bool cc_shared_select_reports_(cc_select_case_t *cases, size_t n, bool has_time, size_t *which)
 {
     for (size_t i = 0; i < n; i++) {
         if (!is_shared_case_(&cases[i])) continue;
-        int result = cc_shared_report_(cases[i].channel, just_slept);
+        int result = cc_shared_report_(cases[i].channel, has_time);
         if (result == 0) continue;
         cases[i].result = result;
         *which = i;
@@ -358,34 +398,50 @@ cc_channel_t *cc_shared_channel(cc_shared_t *shared)
 
 /* ---- Coming and going ------------------------------------------------------------------------------------------- */
 
-/* Takes a number that no living process has. If the one who had it is dead and was not buried yet, this process buries
- * it: it holds the lock. The number, or 0. */
-static uint32_t take_number_(cc_shared_t *shared)
+/* Takes a number that is nobody's. Who has its lock together with others knows that it stays nobody's, and only then
+ * takes it alone, so that no dead one is ever taken for alive. `*contended`: another was at one at the same time. The
+ * number, or 0. */
+static uint32_t take_number_(cc_shared_t *shared, bool *contended)
 {
     for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
         uint32_t *participant = &shared->segment->participants[i];
-        if (!cc_os_segment_lock_(shared->own, i)) continue;
-        uint32_t word = cc_load_relaxed(participant); /* relaxed: only who has the lock moves it, and the lock orders */
-        if (word & 1) bury_locked_(shared, i, word++);
-        cc_store_release(participant, word + 1); /* [shared.buried] pairs with the loads of a participant's word */
-        return i;
+        /* relaxed: whether it is worth asking the system */
+        if (!says_(cc_load_relaxed(participant), CC_NOBODY_)) continue;
+        if (cc_os_segment_lock_shared_(shared->own, i)) {
+            uint32_t word = cc_load_acquire(participant); /* [shared.buried] pairs with the swap in bury_() */
+            if (says_(word, CC_NOBODY_) && cc_os_segment_lock_(shared->own, i)) {
+                cc_store_release(participant, word + CC_ALIVE_); /* [shared.buried] pairs with the loads of the word */
+                return i;
+            }
+            cc_os_segment_unlock_(shared->own, i);
+        }
+        *contended = true;
     }
     return 0;
 }
 
-/* 0 or EBUSY. */
+/* Two that come at once may be in each other's way at every number, but not so often. 0 or EBUSY. */
+enum { TRIES_TO_JOIN = 64 };
 static int join_(cc_shared_t *shared)
 {
-    uint32_t number = take_number_(shared);
+    uint32_t number = 0;
+    cc_shared_look_for_deaths_(shared, (uint32_t)(cc_os_now_() / NS_PER_MS));
+    for (int tries = 0; tries < TRIES_TO_JOIN && number == 0; tries++) {
+        bool contended = false;
+        number = take_number_(shared, &contended);
+        if (number != 0) break;
+        if (shared->kind == CC_CHANNEL_MPMC) contended |= cc_shared_mpmc_sweep_(cc_shared_channel(shared));
+        if (!contended) break;
+        cc_os_yield_();
+    }
     if (number == 0) return EBUSY;
     CC_SHARED_SELF_(shared) = number;
-    cc_shared_look_for_deaths_(shared, (uint32_t)(cc_os_now_() / NS_PER_MS));
-    /* The sender before this process may be dead while another one is just burying it, which has its lock. This process
-     * may send from now on, and finds out first how far that one got. */
+    /* The sender before this process may have died since it looked. This process may send from now on, and finds out
+     * first how far that one got. */
     if (shared->kind == CC_CHANNEL_SPSC) cc_shared_spsc_bury_(cc_shared_channel(shared));
     for (uint32_t k = 1; k < CC_PARTICIPANTS_; k++) {
         /* [shared.buried] as above: deaths before it came are no business of this process */
-        CC_SHARED_REPORTED_(shared)[k] = cc_load_acquire(&shared->segment->participants[k]) >> 1;
+        CC_SHARED_REPORTED_(shared)[k] = cc_load_acquire(&shared->segment->participants[k]) / CC_DEATH_;
     }
     return 0;
 }
@@ -395,14 +451,14 @@ static void leave_(cc_shared_t *shared)
 {
     uint32_t *participant = &shared->segment->participants[CC_SHARED_SELF_(shared)];
     /* relaxed load: this process alone moves it; [shared.buried] the store pairs with the loads of this word */
-    cc_store_release(participant, cc_load_relaxed(participant) & ~UINT32_C(1));
+    cc_store_release(participant, cc_load_relaxed(participant) & ~(uint32_t)CC_STATE_MASK_);
 }
 
 /* ---- Segments --------------------------------------------------------------------------------------------------- */
 
 #if !defined(CC_MODEL)
 
-enum { HEADER = 65536, GAP = 65536, PAGE_LEAST = 4096, VERSION = 2, NAME_MAX_ = 201 }; /* no page is larger */
+enum { HEADER = 65536, GAP = 65536, PAGE_LEAST = 4096, VERSION = 3, NAME_MAX_ = 201 }; /* no page is larger */
 #define MAGIC UINT32_C(0x636f6e63)                                                     /* "conc" */
 
 #define PRIVATE_BYTES offsetof(cc_channel_t, spsc)

@@ -15,16 +15,24 @@
 
 #include "door.h"
 
-/* participant   says                                                   who moves it, holding the lock of that number
- * 2d            nobody has this number; d of those who had it died     a process that opens the segment -> 2d + 1
- * 2d + 1        a process has it, or has died and is not buried yet    itself, as it closes -> 2d;
- *                                                                      whoever buries it -> 2d + 2
+/* participant      says                                                who moves it
+ * 4d     NOBODY    nobody has this number; d of those who had it died  a process that opens the segment -> 4d + 1
+ * 4d + 1 ALIVE     a process has it, or has died and nobody knows yet  itself, as it closes -> 4d; who finds it dead:
+ *                                                                      MPMC -> 4d + 6, SPSC -> 4d + 4
+ * 4d + 2 DEAD      the d-th of them died, and slots may still say      whoever has put all slots right -> 4d
+ *                  that it is half-way through a message
  *
- * A process holds the lock of its number as long as it lives. So one that can be locked and says 2d + 1 is dead. */
+ * A process has the lock of its number alone, from before it says ALIVE and for as long as it lives. Who finds one dead
+ * has that lock together with others who do the same: then nobody has it alone, and a number that says ALIVE is that of
+ * a dead process. One that is stopped meanwhile is in nobody's way, except of who wants that number for itself. */
+enum { CC_NOBODY_, CC_ALIVE_, CC_DEAD_, CC_DEATH_ = 4, CC_STATE_MASK_ = 3 };
 #if !defined(CC_SHARED_SELF_) /* a checker has fewer, and all of them are threads of one process */
 #define CC_SHARED_SELF_(shared)     ((shared)->self)     /* the number of this process */
 #define CC_SHARED_REPORTED_(shared) ((shared)->reported) /* deaths that it was told of, by the number of the dead */
-#define CC_SHARED_PARTICIPANTS      64
+#define CC_SHARED_LOOKING_(shared)  (&(shared)->looking) /* whether one of its threads is looking for deaths */
+#endif
+#if !defined(CC_SHARED_PARTICIPANTS)
+#define CC_SHARED_PARTICIPANTS 64
 #endif
 enum { CC_PARTICIPANTS_ = CC_SHARED_PARTICIPANTS }; /* number 0 is nobody's */
 
@@ -59,6 +67,7 @@ struct cc_shared {
     uint32_t forks;                      /* cc_os_forks_() when it was opened */
     uint32_t kind;                       /* CC_CHANNEL_SPSC or CC_CHANNEL_MPMC */
     uint32_t looked_at;                  /* when this process last looked for deaths; in ms */
+    uint32_t looking;                    /* whether a thread of it is doing so now */
     uint32_t waits;                      /* of this process: a guess */
     cc_event_t learned[2];               /* where the waits of this process's senders and receivers learn */
     cc_number_ at_wait[2];               /* MPMC: where senders and receivers were when this process last had to wait */
@@ -72,8 +81,12 @@ CC_TEMPLATE_ cc_shared_t *cc_shared_of_(const cc_channel_t *channel)
 
 /* ---- shared.c: waiting, closing, deaths -------------------------------------------------------------------------- */
 
-/* Looks for participants that have died, and buries them; `now` in ms. */
+/* Looks for participants that have died; `now` in ms. */
 void cc_shared_look_for_deaths_(cc_shared_t *shared, uint32_t now);
+
+/* Whether the one that a slot says is at it has died. The stamp was loaded before, with acquire. Who only tries, and so
+ * never waits, looks for deaths here now and then. */
+bool cc_shared_is_dead_(cc_shared_t *shared, uint32_t participant);
 
 /* ---- shared_spsc.c ----------------------------------------------------------------------------------------------- */
 
@@ -97,7 +110,8 @@ bool cc_shared_mpmc_is_drained_(cc_channel_t *channel);
 bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
 size_t cc_shared_mpmc_run_(cc_channel_t *channel, cc_direction_t direction);
 
-/* A participant has died: what it was half-way through is dropped, and its slots are usable again. */
-void cc_shared_mpmc_bury_(cc_channel_t *channel, uint32_t participant);
+/* Goes through all slots, and puts right what the dead were half-way through: after that their numbers are nobody's.
+ * Whether there was a number to be had so. */
+bool cc_shared_mpmc_sweep_(cc_channel_t *channel);
 
 #endif

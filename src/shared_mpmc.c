@@ -4,9 +4,9 @@
  *
  *   stamp             says                                  who moves it
  *   FREE n            free for message n                    a sender -> WRITING; a receiver of a closed channel -> END
- *   WRITING n, by p   participant p is copying it in        p -> FULL; p is dead: whoever buries it -> SKIP
+ *   WRITING n, by p   participant p is copying it in        p -> FULL; p is dead: whoever comes to it -> SKIP
  *   FULL n            holds message n                       a receiver -> READING
- *   READING n, by p   p is copying it out                   p, or whoever buries it -> FREE n + capacity
+ *   READING n, by p   p is copying it out                   p; it is dead: whoever comes -> FREE n + capacity
  *   SKIP n            message n will never come             a receiver -> FREE n + capacity
  *   END n             the channel ends before message n     nobody
  *
@@ -108,6 +108,26 @@ static void hint_(cc_channel_t *channel, cc_direction_t direction, cc_number_ nu
     cc_store_relaxed(hint_of_(channel, direction), (cc_number_)(number << 1)); /* relaxed: the stamps tell */
 }
 
+/* Whether a stamp is of one who has died half-way through. It was loaded with acquire. */
+static bool is_orphan_(cc_channel_t *channel, cc_number_ seen)
+{
+    bool is_half_way = state_(seen) == WRITING || state_(seen) == READING;
+    return is_half_way && cc_shared_is_dead_(cc_shared_of_(channel), owner_(seen));
+}
+
+/* If it is, the slot is put right, and the caller looks again. That happens where somebody is stopped by it: senders at
+ * the first that is not free, receivers at the first that is not full. */
+static CC_NOINLINE_ bool put_right_(cc_channel_t *channel, cc_number_ at, cc_number_ seen)
+{
+    if (!is_orphan_(channel, seen)) return false;
+    cc_number_ number = seen >> NUMBER_SHIFT;
+    cc_number_ right =
+        state_(seen) == WRITING ? stamp_(number, SKIP, 0) : stamp_((cc_number_)(number + channel->mask + 1), FREE, 0);
+    /* [shared.stamp] pairs with first_() of whoever uses the slot next: it comes after what the dead one did */
+    (void)cc_cas_release(stamp_of_(channel, at, channel->layout), &seen, right);
+    return true;
+}
+
 /* Asks for a line that will be written to soon, as in channel_spsc.h: each swap waits for its line to come. */
 CC_TEMPLATE_ void ask_ahead_(const cc_channel_t *channel, cc_number_ number, size_t lines, cc_slot_layout_t layout)
 {
@@ -124,11 +144,15 @@ CC_TEMPLATE_ bool send_message_(cc_channel_t *channel, const unsigned char *mess
 {
     for (size_t left = channel->mask + 2; left > 0; left--) {
         cc_number_ seen, number = first_(channel, CC_SENDING_, &seen, layout);
-        if (seen != stamp_(number, FREE, 0)) return false; /* full, or END */
+        if (seen != stamp_(number, FREE, 0)) {
+            if (put_right_(channel, number, seen)) continue;
+            return false; /* full, or END */
+        }
         cc_number_ *stamp = stamp_of_(channel, number, layout);
         ask_ahead_(channel, number, CC_SPSC_SEND_AHEAD_, layout);
-        /* relaxed: no stamp comes twice, so this is the FREE that first_() acquired, or it fails */
-        if (!cc_cas_relaxed(stamp, &seen, stamp_(number, WRITING, self))) continue;
+        /* [shared.taken] pairs with the load in cc_shared_is_dead_(). It need not acquire: no stamp comes twice, so it
+         * is the FREE that first_() acquired, or this fails. */
+        if (!cc_cas_release(stamp, &seen, stamp_(number, WRITING, self))) continue;
         cc_atomic_copy_(slot_(channel, number, layout), message, layout.message_size);
         cc_store_release(stamp, stamp_(number, FULL, 0)); /* [shared.stamp] pairs with a receiver's first_() */
         hint_(channel, CC_SENDING_, (cc_number_)(number + 1));
@@ -148,9 +172,9 @@ int cc_shared_send_8_(cc_channel_t *channel, const void *message, bool waits, ui
     bool open = cc_load_relaxed(&channel->closed) == CC_CHANNEL_OPEN_; /* relaxed: END decides */
     if (CC_LIKELY_(open && seen == stamp_(number, FREE, 0))) {
         ask_ahead_(channel, number, CC_SPSC_SEND_AHEAD_, layout);
-        /* relaxed: as in send_message_() */
+        /* [shared.taken] as in send_message_() */
         if (CC_LIKELY_(
-                cc_cas_relaxed(stamp, &seen, stamp_(number, WRITING, CC_SHARED_SELF_(cc_shared_of_(channel)))))) {
+                cc_cas_release(stamp, &seen, stamp_(number, WRITING, CC_SHARED_SELF_(cc_shared_of_(channel)))))) {
             cc_atomic_copy_(slot, message, 8);
             cc_store_release(stamp, stamp_(number, FULL, 0)); /* [shared.stamp] pairs with a receiver's look */
             hint_(channel, CC_SENDING_, (cc_number_)(number + 1));
@@ -189,8 +213,9 @@ CC_TEMPLATE_ bool receive_message_(cc_channel_t *channel, unsigned char *message
             *skipped += cc_cas_relaxed(stamp, &seen, next_lap);
             hint_(channel, CC_RECEIVING_, (cc_number_)(number + 1));
         } else if (seen != stamp_(number, FULL, 0)) {
+            if (put_right_(channel, number, seen)) continue;
             return false; /* empty, or a sender is half-way through, or END */
-        } else if (cc_cas_relaxed(stamp, &seen, stamp_(number, READING, self))) { /* relaxed: first_() acquired FULL */
+        } else if (cc_cas_release(stamp, &seen, stamp_(number, READING, self))) { /* [shared.taken] as in a send */
             ask_ahead_(channel, number, CC_SPSC_RECV_AHEAD_, layout);
             cc_atomic_copy_(message, slot_(channel, number, layout), layout.message_size);
             cc_store_release(stamp, next_lap); /* [shared.stamp] pairs with a sender's first_() */
@@ -209,9 +234,9 @@ int cc_shared_recv_8_(cc_channel_t *channel, void *message, bool waits, uint64_t
     cc_number_ *stamp = stamp_in_(slot, layout);
     cc_number_ seen = cc_load_acquire(stamp); /* [shared.stamp] pairs with all that write a stamp */
     if (CC_LIKELY_(seen == stamp_(number, FULL, 0))) {
-        /* relaxed: as in receive_message_() */
+        /* [shared.taken] as in receive_message_() */
         if (CC_LIKELY_(
-                cc_cas_relaxed(stamp, &seen, stamp_(number, READING, CC_SHARED_SELF_(cc_shared_of_(channel)))))) {
+                cc_cas_release(stamp, &seen, stamp_(number, READING, CC_SHARED_SELF_(cc_shared_of_(channel)))))) {
             ask_ahead_(channel, number, CC_SPSC_RECV_AHEAD_, layout);
             cc_atomic_copy_(message, slot, 8);
             /* [shared.stamp] pairs with a sender's look */
@@ -243,6 +268,7 @@ size_t cc_shared_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, 
 bool cc_shared_mpmc_is_drained_(cc_channel_t *channel)
 {
     cc_number_ seen, number = first_(channel, CC_RECEIVING_, &seen, channel->layout);
+    if (put_right_(channel, number, seen)) number = first_(channel, CC_RECEIVING_, &seen, channel->layout);
     if (seen == stamp_(number, END, 0)) return true;
     if (seen != stamp_(number, FREE, 0)) return false;
     /* [shared.end] pairs with the load in first_() that finds it */
@@ -252,7 +278,7 @@ bool cc_shared_mpmc_is_drained_(cc_channel_t *channel)
 /* ---- For waiting, and for those who ask ------------------------------------------------------------------------- */
 
 /* Where the channel is full or empty the stamp may be of the lap before: for a sender it is not FREE then, and for a
- * receiver it is READING. */
+ * receiver it is READING. What a dead one left there is not asked for: whoever spins on this tries before it sleeps. */
 bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
     cc_number_ seen;
@@ -288,20 +314,24 @@ size_t cc_shared_mpmc_len_(const cc_channel_t *channel)
 
 /* ---- Death ------------------------------------------------------------------------------------------------------ */
 
-void cc_shared_mpmc_bury_(cc_channel_t *channel, uint32_t participant)
+/* A dead one's slots can be put right when somebody comes to them; before another process gets its number, they must
+ * be. That goes through all slots, so it is done when no other number is left, and for all the dead at once. */
+bool cc_shared_mpmc_sweep_(cc_channel_t *channel)
 {
-    size_t capacity = channel->mask + 1;
-    for (size_t slot = 0; slot < capacity; slot++) {
-        cc_number_ *stamp = stamp_of_(channel, (cc_number_)slot, channel->layout);
-        cc_number_ seen = cc_load_relaxed(stamp); /* relaxed: the lock of the dead one orders what it did before this */
-        cc_number_ number = seen >> NUMBER_SHIFT;
-        if (owner_(seen) != participant) continue;
-        cc_number_ put_right = stamp_(number, SKIP, 0);
-        if (state_(seen) == READING)
-            put_right = stamp_((cc_number_)(number + capacity), FREE, 0);
-        else if (state_(seen) != WRITING)
-            continue;
-        /* [shared.stamp] pairs with first_() of whoever uses the slot next: it comes after what the dead one did */
-        (void)cc_cas_release(stamp, &seen, put_right);
+    uint32_t *participants = cc_shared_of_(channel)->segment->participants, words[CC_PARTICIPANTS_];
+    uint64_t dead = 0;
+    for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
+        words[i] = cc_load_acquire(&participants[i]); /* [shared.buried] pairs with the swap in bury_() */
+        if ((words[i] & CC_STATE_MASK_) == CC_DEAD_) dead |= UINT64_C(1) << i;
     }
+    for (size_t slot = 0; dead != 0 && slot <= channel->mask; slot++) {
+        /* [shared.stamp] pairs with all that write a stamp */
+        cc_number_ seen = cc_load_acquire(stamp_of_(channel, (cc_number_)slot, channel->layout));
+        if (dead >> owner_(seen) & 1) (void)put_right_(channel, (cc_number_)slot, seen);
+    }
+    for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++)
+        if (dead >> i & 1)
+            /* relaxed: who reads it reads from the release sequence of the swap in bury_(); the stamps tell the rest */
+            (void)cc_cas_relaxed(&participants[i], &words[i], words[i] - CC_DEAD_);
+    return dead != 0;
 }

@@ -6,6 +6,8 @@
 
 #include <concede/atomic.h>
 
+#define CC_SHARED_PARTICIPANTS 6 /* few, so that the numbers of the dead are used again soon */
+
 CC_BEGIN_DECLS
 
 extern long kill_in; /* accesses until death; 0: never */

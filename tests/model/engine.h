@@ -135,8 +135,9 @@ typedef struct run {
         uintptr_t start, end;
     } freed[FREED];
     unsigned freed_count;
-    int locks[MODEL_THREADS + 1];       /* who has the lock of each dead thread; 0: nobody */
-    view_t unlocked[MODEL_THREADS + 1]; /* what who gave it back last had seen */
+    int locks[MODEL_THREADS + 1];          /* who has the lock of each dead thread alone; 0: nobody */
+    thread_set sharing[MODEL_THREADS + 1]; /* who share it */
+    view_t unlocked[MODEL_THREADS + 1];    /* what who gave it back last had seen */
 } run_t;
 
 typedef struct memory {

@@ -65,13 +65,14 @@ typedef struct model_client {
     uint8_t clock_jumps;    /* reads of the clock that may find a second gone, an execution */
     bool membarrier;        /* the system has it: the asymmetric fence is in use */
     model_sequences_t sequences;
-    uint8_t refusals;     /* membarriers that may be refused, an execution; and a wait that times out is
+    uint8_t refusals;       /* membarriers that may be refused, an execution; and a wait that times out is
                                              * long enough for every thread's writes to be seen */
-    thread_set_t mortal;  /* threads that may die, as bits 1 to MODEL_THREADS; what a dead one holds stays as it is */
-    uint8_t deaths;       /* of them, an execution */
-    thread_set_t openers; /* threads whose lock of a segment is free until one takes it */
-    uint8_t timeouts;     /* waits that may time out while a thread could go on, an execution; 0: any */
-    bool insert;          /* stores may land before others in modification order (2+2W) */
+    thread_set_t mortal;    /* threads that may die, as bits 1 to MODEL_THREADS; what a dead one holds stays as it is */
+    uint8_t deaths;         /* of them, an execution */
+    thread_set_t stoppable; /* a thread that may stop for good: it makes no step any more, but keeps its locks */
+    thread_set_t openers;   /* threads whose lock of a segment is free until one takes it */
+    uint8_t timeouts;       /* waits that may time out while a thread could go on, an execution; 0: any */
+    bool insert;            /* stores may land before others in modification order (2+2W) */
     bool in_full_only;
     model_verdict_t verdict;
 } model_client_t;

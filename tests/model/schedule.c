@@ -138,6 +138,16 @@ static void may_die(thread_t *me)
     trace("dies");
 }
 
+/* A process that is stopped, and goes on after all that the client is about. */
+static void may_stop(thread_t *me)
+{
+    if (me->status != READY || !(settings.client->stoppable & bit((unsigned)run.self))) return;
+    if (!choose(CHOOSE_FAULT, 2)) return;
+    me->status = DONE;
+    history(0x5709);
+    trace("is stopped");
+}
+
 bool model_is_dead(int thread)
 {
     return run.threads[thread].dead;
@@ -152,6 +162,7 @@ void reschedule(void)
         return;
     }
     may_die(&run.threads[me]);
+    may_stop(&run.threads[me]);
     unsigned next = pick_next();
     if (next == me) return;
     run.self = (int)next;
@@ -241,6 +252,7 @@ void run_once(void)
     run.pruned = false;
     run.verdict = MODEL_PASSES;
     memset(run.locks, 0, sizeof run.locks);
+    memset(run.sharing, 0, sizeof run.sharing);
     memset(run.unlocked, 0, sizeof run.unlocked);
     search.path_used = 0;
     memset(&memory.fences, 0, sizeof memory.fences);

@@ -6,12 +6,14 @@
 #define CC_SNOOZE_START_YIELDS      0
 #define CC_SHARED_SELF_(shared)     (selves[model_self()])
 #define CC_SHARED_REPORTED_(shared) (reported_of(shared))
+#define CC_SHARED_LOOKING_(shared)  ((void)(shared), &looking[model_self()])
 #define CC_SHARED_PARTICIPANTS      4
 
 #include <string.h>
 
 static uint32_t selves[MODEL_THREADS + 1];        /* the number that each thread has as a participant; 0: none yet */
 static uint32_t *reported_of(const void *shared); /* what this thread was told of */
+static uint32_t looking[MODEL_THREADS + 1];       /* whether it looks for deaths */
 
 #include "../../src/backoff.c"
 #include "../../src/channel.c"
@@ -146,6 +148,7 @@ static void setup_sized(uint32_t kind, size_t capacity, size_t size)
     memset(received, 0, sizeof received);
     memset(told, 0, sizeof told);
     memset(reported_to, 0, sizeof reported_to);
+    memset(looking, 0, sizeof looking);
     for (int i = 0; i <= MODEL_THREADS; i++) selves[i] = (uint32_t)i;
     before_close = last_words = 0;
     capacity_ = capacity;
@@ -224,6 +227,34 @@ static void mpmc_open_setup(void)
 {
     setup_of(CC_CHANNEL_MPMC, 2);
     is_to_come();
+}
+/* The third is none of them either, but no number is left for it: it gets that of one who has died. */
+static void mpmc_reuse_setup(void)
+{
+    setup_of(CC_CHANNEL_MPMC, 2);
+    selves[3] = 0;
+}
+static void mpmc_one_reuse_setup(void)
+{
+    setup_of(CC_CHANNEL_MPMC, 1);
+    selves[3] = 0;
+}
+static void mpmc_8_reuse_setup(void)
+{
+    mpmc_8_setup();
+    selves[3] = 0;
+}
+static void mpmc_two_reuse_setup(void)
+{
+    mpmc_reuse_setup();
+    selves[2] = 0;
+}
+/* Neither are the second and the third, and there are just enough numbers. */
+static void mpmc_two_come_setup(void)
+{
+    mpmc_open_setup();
+    segment.participants[2] = 0;
+    selves[2] = 0;
 }
 static void mpmc_setup(void)
 {
@@ -379,6 +410,13 @@ static void try_to_send(void)
     if (error == 0) note(&accepted[model_self()], message);
 }
 
+static void send_if_free(void)
+{
+    uint64_t message = message_of(model_self(), 0);
+    note(&tried[model_self()], message);
+    if (cc_channel_try_send(channel, &message) == 0) note(&accepted[model_self()], message);
+}
+
 /* One that may die in a send, and one that comes after all it did when it is told, and then sends in its place. */
 static void say_last_words(void)
 {
@@ -491,7 +529,7 @@ static void select_to_send(void)
  * die between two, and the other come, before any word was used by both. */
 static void make_a_step(void)
 {
-    (void)cc_os_segment_is_locked_(0, 3);
+    cc_os_segment_unlock_(0, 3); /* which it does not have */
 }
 static void step_and_send_one(void)
 {
@@ -505,6 +543,55 @@ static void open_and_send(void)
     if (place.shared.kind == CC_CHANNEL_SPSC && !model_is_dead(1)) return;
     model_check(join_(&place.shared) == 0);
     try_to_send();
+}
+
+/* The same where the only number to be had is that of a dead one, whose slots must be put right before. */
+static void reuse_and_send(void)
+{
+    make_a_step();
+    if (!model_is_dead(1) || join_(&place.shared) != 0) return;
+    model_check(selves[3] == 1);
+    send_if_free();
+}
+static void reuse_and_receive(void)
+{
+    uint64_t message = 0;
+    make_a_step();
+    if (!model_is_dead(1) || join_(&place.shared) != 0) return;
+    if (cc_channel_try_recv(channel, &message) == 0) note(&received[model_self()], message);
+}
+static void send_one_and_step(void)
+{
+    send_if_free();
+    make_a_step();
+    make_a_step();
+}
+
+/* Comes, and does nothing: whatever it is stopped in, the death of another is told to the rest. */
+static void open_it(void)
+{
+    (void)join_(&place.shared);
+}
+static void reuse(void)
+{
+    make_a_step();
+    if (model_is_dead(1)) (void)join_(&place.shared);
+}
+
+/* Gets what comes while it tries, whoever dies. */
+static void try_to_receive(void)
+{
+    uint64_t message = 0;
+    for (int i = 0; i < 2; i++)
+        if (cc_channel_try_recv(channel, &message) == 0) note(&received[model_self()], message);
+}
+
+/* Never waits, and so is not told of a death; it sends in the slot that a dead one was half-way through. */
+static void receive_and_send_if_free(void)
+{
+    uint64_t message = 0;
+    if (cc_channel_try_recv(channel, &message) == 0) note(&received[model_self()], message);
+    send_if_free();
 }
 
 /* Closes it, and is not dead; who looks meanwhile finds nobody to bury. */
@@ -543,9 +630,9 @@ static void nothing_is_lost_but(unsigned by_receivers)
         bool alive = false;
         for (int t = 1; t <= MODEL_THREADS; t++) alive |= selves[t] == i && !model_is_dead(t);
         if (alive) continue;
-        if (segment.participants[i] & 1) bury_locked_(&place.shared, i, segment.participants[i]);
-        if (two_shared && (second_segment.participants[i] & 1))
-            bury_locked_(&second_place.shared, i, second_segment.participants[i]);
+        if (says_(segment.participants[i], CC_ALIVE_)) bury_(&place.shared, i, segment.participants[i]);
+        if (two_shared && says_(second_segment.participants[i], CC_ALIVE_))
+            bury_(&second_place.shared, i, second_segment.participants[i]);
     }
     for (int t = 1; t <= MODEL_THREADS; t++)
         model_check(told[t] <= deaths * (two_shared ? 2 : 1)); /* of each channel that the dead one had open */
@@ -572,7 +659,8 @@ static void one_may_be_lost(void)
     nothing_is_lost_but(1);
 }
 
-#define BOUND(preemptions) .bound = preemptions, .full_bound = preemptions + 1, .old_reads = 1, .full_old_reads = 2
+#define BOUND(preemptions)   .bound = preemptions, .full_bound = preemptions + 1, .old_reads = 1, .full_old_reads = 2
+#define TWO_OLD(preemptions) .bound = preemptions, .full_bound = preemptions + 1, .old_reads = 2
 #define LIVE(name_, ...)                               \
     {                                                  \
         .name = name_, .membarrier = true, __VA_ARGS__ \
@@ -617,6 +705,8 @@ static const model_client_t clients[] = {
     LIVE("shared_left", .setup = mpmc_open_setup,
          .threads = { send_one_and_leave, look_and_see_nobody_dead, open_and_send }, .openers = THIRD,
          .finish = nothing_is_lost, BOUND(2)),
+    LIVE("shared_two_come", .setup = mpmc_two_come_setup, .threads = { make_a_step, open_and_send, open_and_send },
+         .openers = SECOND_ | THIRD, .finish = nothing_is_lost, BOUND(2)),
     LIVE("shared_spsc_refused", .setup = spsc_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost,
          .refusals = 1, BOUND(1)),
     LIVE("shared_mpmc_refused", .setup = mpmc_setup, .threads = { send_two, receive_two }, .finish = nothing_is_lost,
@@ -666,12 +756,39 @@ static const model_client_t clients[] = {
           .threads = { send_two_or_inherit, select_for_good, receive_one }, .finish = one_may_be_lost, BOUND(0)),
     DEATH("shared_spsc_opened", FIRST, 1, .setup = spsc_open_setup,
           .threads = { step_and_send_one, look, open_and_send }, .openers = THIRD, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_spsc_opened_after", FIRST, 1, .setup = spsc_open_setup,
+          .threads = { send_one_and_step, look, open_and_send }, .openers = THIRD, .finish = nothing_is_lost,
+          TWO_OLD(1)),
     DEATH("shared_spsc_opener_dies", FIRST | THIRD, 2, .setup = spsc_open_setup,
           .threads = { step_and_send_one, look, open_and_send }, .openers = THIRD, .finish = nothing_is_lost, BOUND(1)),
     DEATH("shared_mpmc_opened", FIRST, 1, .setup = mpmc_open_setup, .threads = { send_one, look, open_and_send },
           .openers = THIRD, .finish = nothing_is_lost, BOUND(1)),
     DEATH("shared_mpmc_opener_dies", FIRST | THIRD, 2, .setup = mpmc_open_setup,
           .threads = { send_one, look, open_and_send }, .openers = THIRD, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_reused", FIRST, 1, .setup = mpmc_reuse_setup,
+          .threads = { step_and_send_one, try_to_receive, reuse_and_send }, .finish = nothing_is_lost, TWO_OLD(2)),
+    DEATH("shared_mpmc_8_reused", FIRST, 1, .setup = mpmc_8_reuse_setup,
+          .threads = { step_and_send_one, try_to_receive, reuse_and_send }, .finish = nothing_is_lost, TWO_OLD(2)),
+    DEATH("shared_mpmc_receiver_reuses", FIRST, 1, .setup = mpmc_one_reuse_setup,
+          .threads = { send_one_and_step, send_if_free, reuse_and_receive }, .finish = nothing_is_lost, TWO_OLD(2)),
+    DEATH("shared_mpmc_8_receiver_reuses", FIRST, 1, .setup = mpmc_8_reuse_setup,
+          .threads = { send_one_and_step, send_if_free, reuse_and_receive }, .finish = nothing_is_lost, TWO_OLD(2)),
+    DEATH("shared_mpmc_reuser_dies", FIRST | THIRD, 2, .setup = mpmc_reuse_setup,
+          .threads = { step_and_send_one, try_to_receive, reuse_and_send }, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_put_right", FIRST, 1, .setup = mpmc_setup,
+          .threads = { send_if_free, look, receive_and_send_if_free }, .finish = nothing_is_lost, BOUND(2)),
+    DEATH("shared_mpmc_two_reuse", FIRST, 1, .setup = mpmc_two_reuse_setup,
+          .threads = { step_and_send_one, reuse, reuse_and_send }, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_spsc_burier_stopped", FIRST, 1, .stoppable = SECOND_, .setup = spsc_setup,
+          .threads = { send_one, look, receive_once }, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_burier_stopped", FIRST, 1, .stoppable = SECOND_, .setup = mpmc_setup,
+          .threads = { send_one, look, receive_once }, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_spsc_opener_stopped", FIRST, 1, .stoppable = THIRD, .setup = spsc_open_setup,
+          .threads = { send_one, receive_once, open_it }, .openers = THIRD, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_opener_stopped", FIRST, 1, .stoppable = THIRD, .setup = mpmc_open_setup,
+          .threads = { send_one, receive_once, open_it }, .openers = THIRD, .finish = nothing_is_lost, BOUND(1)),
+    DEATH("shared_mpmc_sweeper_stopped", FIRST, 1, .stoppable = THIRD, .setup = mpmc_reuse_setup,
+          .threads = { step_and_send_one, receive_once, reuse }, .finish = nothing_is_lost, BOUND(1)),
     DEATH("shared_mpmc_reader_dies", FIRST, 1, .setup = mpmc_setup,
           .threads = { receive_once, look, send_two_or_inherit }, .finish = one_may_be_lost, BOUND(0)),
 };

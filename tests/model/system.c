@@ -166,48 +166,59 @@ int cc_os_wait_shared_(const uint32_t *p, uint32_t expected, uint64_t deadline)
 
 /* The locks of a segment. Each thread is a process, has the lock of its number as long as it lives, and may have others
  * beside it. Who gets the lock of a dead one sees all that it did, and all that those did who had that lock before. */
-static int locked_by(uint32_t number)
+static bool has_locks(unsigned thread)
 {
-    const thread_t *first = &run.threads[number];
-    if (!first->dead && !first->gave_up_locks && !(settings.client->openers & bit(number))) return (int)number;
-    int holder = run.locks[number];
-    return holder != 0 && !run.threads[holder].dead && !run.threads[holder].gave_up_locks ? holder : 0;
+    return !run.threads[thread].dead && !run.threads[thread].gave_up_locks;
 }
 
-/* Who asks for a lock sees what those did who had it and are gone. */
+static int locked_by(uint32_t number)
+{
+    if (has_locks(number) && !(settings.client->openers & bit(number))) return (int)number;
+    int holder = run.locks[number];
+    return holder != 0 && has_locks((unsigned)holder) ? holder : 0;
+}
+
+/* Whether others share it. */
+static bool is_shared(uint32_t number)
+{
+    for (unsigned t = 1; t <= run.thread_count; t++)
+        if ((int)t != run.self && (run.sharing[number] & bit(t)) && has_locks(t)) return true;
+    return false;
+}
+
+/* Who gets a lock sees what those did who had it alone and are gone. Those who shared it pass nothing on. */
 static void after_those_before(uint32_t number)
 {
     int holder = run.locks[number];
-    if (run.threads[number].dead || run.threads[number].gave_up_locks) inherit(&run.threads[number].now);
-    if (holder != 0 && (run.threads[holder].dead || run.threads[holder].gave_up_locks))
-        inherit(&run.threads[holder].now);
+    if (!has_locks(number)) inherit(&run.threads[number].now);
+    if (holder != 0 && !has_locks((unsigned)holder)) inherit(&run.threads[holder].now);
     inherit(&run.unlocked[number]);
     history(view_hash(&run.unlocked[number]));
 }
 
-bool cc_os_segment_is_locked_(int own, uint32_t number)
+static bool take_lock(uint32_t number, bool alone)
 {
-    (void)own;
-    if (run.self == 0) return true;
+    if (run.self == 0) return false;
     reschedule();
-    bool locked = locked_by(number) != 0;
+    bool taken = locked_by(number) == 0 && !(alone && is_shared(number));
     after_those_before(number);
-    history(locked);
-    trace("lock %u is %s", number, locked ? "held" : "free");
-    return locked;
+    if (taken && alone) run.locks[number] = run.self;
+    if (taken) run.sharing[number] = (thread_set)(alone ? 0 : run.sharing[number] | bit((unsigned)run.self));
+    history(taken + 2u);
+    trace("%s lock %u %s", taken ? "takes" : "does not get", number, alone ? "alone" : "with others");
+    return taken;
 }
 
 bool cc_os_segment_lock_(int own, uint32_t number)
 {
     (void)own;
-    if (run.self == 0) return false;
-    reschedule();
-    bool taken = locked_by(number) == 0;
-    after_those_before(number);
-    if (taken) run.locks[number] = run.self;
-    history(taken + 2u);
-    trace(taken ? "takes lock %u" : "does not get lock %u", number);
-    return taken;
+    return take_lock(number, true);
+}
+
+bool cc_os_segment_lock_shared_(int own, uint32_t number)
+{
+    (void)own;
+    return take_lock(number, false);
 }
 
 /* Gives all of them up. */
@@ -225,8 +236,11 @@ void cc_os_segment_unlock_(int own, uint32_t number)
     (void)own;
     if (run.self == 0) return;
     reschedule();
-    run.locks[number] = 0;
-    run.unlocked[number] = run.threads[run.self].now;
+    if (run.locks[number] == run.self) {
+        run.locks[number] = 0;
+        run.unlocked[number] = run.threads[run.self].now;
+    }
+    run.sharing[number] &= (thread_set)~bit((unsigned)run.self);
     history(0x10c);
     trace("gives lock %u back", number);
 }

@@ -1,6 +1,8 @@
 /* fake_os.c: see fake_os.h. */
 #include "fake_os.h"
 
+#include <concede/arch.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,6 +175,105 @@ uint32_t cc_os_forks_(void)
     return 0;
 }
 
+/* ---- Segments ---------------------------------------------------------------------------------------------------- */
+
+int cc_os_segment_create_(const char *name, size_t bytes, int *own, int *handed_on)
+{
+    (void)bytes;
+    if (!fake.has_segments || name) return ENOSYS;
+    *own = 0;
+    *handed_on = 1;
+    return 0;
+}
+
+int cc_os_segment_open_(const char *name, int descriptor, int *own, uint64_t *bytes)
+{
+    (void)name, (void)descriptor, (void)own, (void)bytes;
+    return ENOSYS;
+}
+
+int cc_os_segment_unlink_(const char *name)
+{
+    (void)name;
+    return ENOSYS;
+}
+
+void cc_os_segment_close_(int own)
+{
+    (void)own;
+}
+
+void *cc_os_segment_map_(int own, size_t header, size_t gap, size_t bytes)
+{
+    static CC_ALIGNED_(CC_CACHE_LINE) unsigned char memory[1 << 18];
+    (void)own, (void)header;
+    return bytes + gap <= sizeof memory ? memset(memory, 0, sizeof memory) : NULL;
+}
+
+void cc_os_segment_unmap_(void *mapping, size_t header, size_t gap, size_t bytes)
+{
+    (void)mapping, (void)header, (void)gap, (void)bytes;
+}
+
+int cc_os_segment_place_locks_(int own, uint64_t *where)
+{
+    (void)own;
+    *where = 0;
+    return 0;
+}
+
+int cc_os_segment_find_locks_(int own, uint64_t where)
+{
+    (void)own, (void)where;
+    return ENOSYS;
+}
+
+bool cc_os_segment_lock_(int own, uint32_t number)
+{
+    return cc_os_segment_lock_shared_(own, number);
+}
+
+bool cc_os_segment_lock_shared_(int own, uint32_t number)
+{
+    (void)own;
+    fake.locks++;
+    if (fake.on_lock) fake.on_lock();
+    return !(fake.others_locks >> number & 1);
+}
+
+void cc_os_segment_unlock_(int own, uint32_t number)
+{
+    (void)own, (void)number;
+}
+
+int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    return cc_os_wait_(word, expected, deadline);
+}
+
+/* On its last word only, and nobody wakes it elsewhere. */
+int cc_os_wait_several_(const cc_os_word_t *words, size_t count, uint64_t deadline)
+{
+    return cc_os_wait_(words[count - 1].word, words[count - 1].expected, deadline);
+}
+
+uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count)
+{
+    cc_os_wake_(word, count);
+    return 1;
+}
+
+bool cc_os_membarrier_shared_register_(void)
+{
+    return fake.has_segments;
+}
+
+bool cc_os_membarrier_shared_(void)
+{
+    return cc_os_membarrier_();
+}
+
+#define CC_OS_HAS_SEGMENTS_
 #define CC_OS_HAS_SEQUENCES_
 #define CC_OS_HAS_SB_
 #define CC_OS_HAS_BELL_

@@ -39,15 +39,17 @@ typedef struct fake_os {
     uintptr_t sequence_area; /* of restartable sequences; 0: there are none */
     uint32_t barriers_granted; /* how many of theirs succeed before it is refused */
     void (*on_barrier)(void);
-    int bell_error; /* what making a bell gives: 0 */
+    int bell_error;        /* what making a bell gives: 0 */
+    bool has_segments;     /* without a name, one at a time, and small */
+    uint64_t others_locks; /* of a segment, that other processes have alone: a bit for each number */
     void (*before_sleep)(void), (*asleep)(void), (*on_wake)(void), (*on_yield)(void), (*on_membarrier)(void),
-        (*on_pause)(void);
+        (*on_pause)(void), (*on_lock)(void);
     const fake_result *script;
     size_t script_lines;
 
     /* counted */
     unsigned waits, wakes, yields, registrations, membarriers, barriers, clock_reads, pauses, quota_reads;
-    unsigned bells, rings, emptied, bells_closed;
+    unsigned bells, rings, emptied, bells_closed, locks;
 
     /* seen last */
     const uint32_t *waited_on, *woken;

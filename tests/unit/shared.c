@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -313,6 +314,25 @@ TEST(options_and_names_are_checked)
     cc_shared_close(NULL);
 }
 
+/* The umask takes rights away, and none is added. */
+TEST(the_umask_is_heeded)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    cc_shared_t *shared;
+    struct stat status;
+    char path[100];
+    cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, 8);
+    mode_t mask = umask(0200);
+    int error = cc_shared_create(&shared, own_name(), &options);
+    umask(mask);
+    REQUIRE(error == 0);
+    snprintf(path, sizeof path, "/dev/shm%s", name);
+    CHECK_EQ(stat(path, &status), 0);
+    CHECK_EQ(status.st_mode & 07777, 0400);
+    cc_shared_close(shared);
+    CHECK_EQ(cc_shared_unlink(name), 0);
+}
+
 TEST(a_name_is_made_once_and_for_this_user_only)
 {
     SKIP_IF(!is_there(), "this system has none");
@@ -448,6 +468,7 @@ TEST(a_segment_of_another_user_is_not_opened)
     SKIP_IF(geteuid() != 0, "only root can be somebody else");
     cc_shared_t *shared;
     int status;
+    char path[100];
     cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, 8);
     const char *of = own_name();
     pid_t child = fork();
@@ -455,8 +476,52 @@ TEST(a_segment_of_another_user_is_not_opened)
     waitpid(child, &status, 0);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     CHECK_EQ(cc_shared_open(&shared, of), EACCES);
+    snprintf(path, sizeof path, "/dev/shm%s", of);
+    CHECK_EQ(chmod(path, 0666), 0);
+    CHECK_EQ(cc_shared_open(&shared, of), EACCES); /* whatever its mode */
     CHECK_EQ(cc_shared_unlink(of), 0);
 }
+
+#if !defined(TEST_BY_NAME)
+/* What another user gets when it opens a segment by a descriptor that it was handed. */
+static int opened_by_another_user(int fd)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        cc_shared_t *own;
+        if (setuid(65534) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0) _exit(100); /* else /proc/self is root's */
+        int error = cc_shared_open_fd(&own, fd);
+        if (error == 0) error = cc_channel_try_send(cc_shared_channel(own), &(uint64_t){ 7 });
+        if (error == 0) cc_shared_close(own);
+        _exit(error);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* It cannot be cut short, so whoever was handed the descriptor may, as far as the mode of its file allows. */
+TEST(another_user_opens_a_segment_that_it_was_handed)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    SKIP_IF(geteuid() != 0, "only root can be somebody else");
+    cc_shared_t *shared;
+    uint64_t message = 0;
+    int fd;
+    cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, 8);
+    REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
+    CHECK_EQ(opened_by_another_user(fd), 0);
+    CHECK_EQ(cc_channel_try_recv(cc_shared_channel(shared), &message), 0);
+    CHECK_EQ(message, 7);
+    CHECK_EQ(fchmod(fd, 0600), 0);
+    CHECK_EQ(opened_by_another_user(fd), EACCES);
+    CHECK_EQ(fchmod(fd, 0660), 0);
+    CHECK_EQ(fchown(fd, (uid_t)-1, 65534), 0);
+    CHECK_EQ(opened_by_another_user(fd), getegid() == 65534 ? 0 : EACCES); /* its group is still ours */
+    cc_shared_close(shared);
+    close(fd);
+}
+#endif
 
 TEST(a_process_that_is_stopped_is_not_dead)
 {
@@ -518,8 +583,8 @@ TEST(two_that_die_at_once_beside_one_that_is_stopped_are_told_twice_to_each)
     close(fd);
 }
 
-/* A sender dies between taking a position and stamping it. Another process has its lock, as one that is just burying it
- * has; meanwhile a new sender opens the segment, and what it sends must not end up behind the gap. */
+/* A sender dies between taking a position and stamping it. Another process shares its lock, as one that is just burying
+ * it does; meanwhile a new sender opens the segment, and what it sends must not end up behind the gap. */
 TEST(a_sender_that_opens_while_another_is_buried_loses_nothing)
 {
     SKIP_IF(!is_there(), "this system has none");
@@ -536,7 +601,7 @@ TEST(a_sender_that_opens_while_another_is_buried_loses_nothing)
     channel->spsc.tail += 2;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     int burier = open(path, O_RDWR | O_CLOEXEC);
-    struct flock lock = { .l_type = F_WRLCK, .l_start = 2, .l_len = 1 };
+    struct flock lock = { .l_type = F_RDLCK, .l_start = 2, .l_len = 1 };
     REQUIRE(burier >= 0 && fcntl(burier, 37 /* F_OFD_SETLK */, &lock) == 0);
     REQUIRE(cc_shared_open_fd(&next, fd) == 0);
     message = 42;
@@ -554,6 +619,74 @@ TEST(a_sender_that_opens_while_another_is_buried_loses_nothing)
     cc_shared_close(next);
     cc_shared_close(shared);
     close(fd);
+}
+
+/* Another process shares the dead one's lock, as one does that is stopped while it buries it. */
+TEST(a_process_that_is_stopped_while_it_buries_another_hides_nothing)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    for (uint32_t kind = 0; kind < 2; kind++) {
+        cc_shared_t *shared;
+        int fd, status;
+        char path[64];
+        cc_channel_options_t options = options_of(kind, 4, 8);
+        REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
+        pid_t child = child_that_waits(fd); /* the second participant */
+        kill(child, SIGKILL);
+        waitpid(child, &status, 0);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        int burier = open(path, O_RDWR | O_CLOEXEC);
+        struct flock lock = { .l_type = F_RDLCK, .l_start = 2, .l_len = 1 };
+        REQUIRE(burier >= 0 && fcntl(burier, 37 /* F_OFD_SETLK */, &lock) == 0);
+        CHECK_EQ(deaths_told(cc_shared_channel(shared), 1), 1);
+        child = child_that_waits(fd); /* it gets another number */
+        kill(child, SIGKILL);
+        CHECK_EQ(deaths_told(cc_shared_channel(shared), 1), 1);
+        waitpid(child, &status, 0);
+        close(burier);
+        cc_shared_close(shared);
+        close(fd);
+    }
+}
+
+/* Each who opens it shares, for a moment, the lock of the number that another is about to take. */
+TEST(all_sixty_three_may_come_at_once)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    enum { MANY = 62 };
+    cc_shared_t *shared;
+    int fd, begin[2], over[2], opened[2];
+    char byte;
+    pid_t children[MANY];
+    cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, 8);
+    REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
+    REQUIRE(pipe(begin) == 0 && pipe(over) == 0 && pipe(opened) == 0);
+    for (int i = 0; i < MANY; i++) {
+        children[i] = fork();
+        if (children[i] != 0) continue;
+        cc_shared_t *own;
+        close(begin[1]);
+        close(over[1]);
+        if (read(begin[0], &byte, 1) != 0) _exit(1);
+        char error = (char)cc_shared_open_fd(&own, fd);
+        if (write(opened[1], &error, 1) != 1) _exit(2);
+        if (read(over[0], &byte, 1) != 0) _exit(3);
+        if (error == 0) cc_shared_close(own);
+        _exit(0);
+    }
+    close(begin[1]);
+    for (int i = 0; i < MANY; i++) CHECK(read(opened[0], &byte, 1) == 1 && byte == 0);
+    cc_shared_t *other;
+    CHECK_EQ(cc_shared_open_fd(&other, fd), EBUSY);
+    close(over[1]);
+    for (int i = 0; i < MANY; i++) {
+        int status = -1;
+        CHECK(waitpid(children[i], &status, 0) == children[i] && status == 0);
+    }
+    CHECK_EQ(deaths_told(cc_shared_channel(shared), 0), 0);
+    const int all[] = { begin[0], over[0], opened[0], opened[1], fd };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) close(all[i]);
+    cc_shared_close(shared);
 }
 
 static void check_child_of_fork(bool closes)
@@ -691,6 +824,26 @@ TEST(no_descriptor_left_is_no_memory_and_leaves_nothing_behind)
     CHECK_EQ(cc_shared_unlink("/concede-test-none"), ENOENT);
     CHECK_EQ(cc_shared_open(&other, name), 0);
     cc_shared_close(other);
+    cc_shared_close(shared);
+    CHECK_EQ(cc_shared_unlink(name), 0);
+}
+
+TEST(a_limit_on_the_size_of_files_is_no_memory_and_no_signal)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    struct rlimit before, small;
+    cc_shared_t *shared;
+    int fd;
+    cc_channel_options_t options = options_of(CC_CHANNEL_SPSC, 4, 8);
+    REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    small = before;
+    small.rlim_cur = 4096;
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    CHECK_EQ(cc_shared_create(&shared, own_name(), &options), ENOMEM);
+    CHECK_EQ(cc_shared_create_fd(&shared, &options, &fd), ENOMEM);
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+    CHECK_EQ(cc_shared_unlink(name), ENOENT);
+    CHECK_EQ(cc_shared_create(&shared, name, &options), 0);
     cc_shared_close(shared);
     CHECK_EQ(cc_shared_unlink(name), 0);
 }

@@ -2,10 +2,10 @@
 #define STUB_FCNTL_H
 #define F_SETFD    2
 #define F_SETFL    4
-#define F_GETLK    7
 #define F_SETLK    8
 #define F_UNLCK    2
 #define F_WRLCK    3
+#define F_RDLCK    1
 #define FD_CLOEXEC 1
 #define O_RDWR     0x0002
 #define O_NONBLOCK 0x0004

@@ -67,17 +67,15 @@ CC_TEMPLATE_ unsigned char *cc_mpmc_take_one_(cc_channel_t *channel, cc_directio
  * messages before them are sent or received. But only in a stream: where this side has not had to wait for some time,
  * the other one is far away; else we would take lines from it that it is about to write.
  *
- * Both numbers are from `concede bench channel.many channel.map` on 2 CPUs of AMD Zen 4 under KVM and `concede simulate
- * channel.many channel.pool`. 8 positions, which are two lines of 8-byte messages, are worth a quarter on the 2 CPUs
- * and two to three times the rate across sockets. 12 are worth more there, but lose a tenth with 1:4 here; and so do 8
- * before the swap, or in a shorter run than 256, with 16:16. */
-enum { CC_MPMC_AHEAD_ = 8, CC_MPMC_STREAM_ = 256 };
+ * The number is from `concede bench channel.many channel.map` on 2 CPUs of AMD Zen 4 under KVM and `concede simulate
+ * channel.many channel.pool`. 16 positions are four lines of 8-byte messages. 8 are half as fast across sockets; 24 are
+ * faster there, but lose a twentieth with 16:16 on the 2 CPUs; and 8 before the swap lose a tenth. */
+enum { CC_MPMC_AHEAD_ = 16 };
 CC_TEMPLATE_ void cc_mpmc_ask_ahead_(cc_channel_t *channel, cc_direction_t direction, cc_index_ position,
                                      cc_slot_layout_t layout)
 {
-    cc_index_ at_wait = cc_load_relaxed(&cc_mpmc_side_(channel, direction)->at_wait); /* relaxed: a guess */
-    size_t run = (size_t)((cc_index_)(position - at_wait) >> 1);
-    if (run >= CC_MPMC_STREAM_)
+    cc_index_ stream = cc_load_relaxed(&cc_mpmc_side_(channel, direction)->stream); /* relaxed: a guess */
+    if ((cc_index_)(position - stream) <= (cc_index_)-1 / 2)
         CC_ARCH_PREFETCH_WRITE_(cc_mpmc_stamp_(channel, (cc_index_)(position + 2 * CC_MPMC_AHEAD_), layout));
 }
 

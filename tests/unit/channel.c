@@ -6,6 +6,9 @@
 #include <concede/arch.h>
 #undef CC_ARCH_PAUSE_
 #define CC_ARCH_PAUSE_() fake_pause()
+static const void *asked_for; /* the last line that was asked for ahead */
+#undef CC_ARCH_PREFETCH_WRITE_
+#define CC_ARCH_PREFETCH_WRITE_(p) ((void)(asked_for = (p)))
 #include "../../src/channel.c"
 #include "../../src/channel_spsc.c"
 #include "../../src/channel_mpmc.c"
@@ -891,6 +894,38 @@ static void send_while_snoozing(void)
 {
     if (sent == 0 && (fake.pauses == send_at_pause || (send_at_yield > 0 && fake.yields == send_at_yield)))
         other_sends();
+}
+
+/* The line of the position that is so many after the next one to send. */
+static const void *ahead_of_sender(size_t positions)
+{
+    return cc_mpmc_stamp_(ch, (cc_index_)(ch->mpmc.tail.position + 2 * positions - 2), ch->layout);
+}
+
+/* How many messages are sent from here until a line is asked for. */
+static int sent_until_asked(void)
+{
+    uint32_t value = 0;
+    asked_for = NULL;
+    for (int i = 0;; i++) {
+        REQUIRE(cc_channel_try_send(ch, &value) == 0);
+        REQUIRE(cc_channel_try_recv(ch, &value) == 0);
+        if (asked_for == ahead_of_sender(CC_MPMC_AHEAD_)) return i;
+    }
+}
+
+TEST(after_a_wait_an_mpmc_side_asks_for_no_lines_until_the_other_is_away)
+{
+    if (sizeof(cc_index_) == 1) return; /* positions are shorter than a run */
+    set_up(1024, sizeof(uint32_t), CC_CHANNEL_MPMC, 0, 2);
+    ch->mpmc.head.stream = (cc_index_)-1 / 4; /* the receiver does not ask */
+    CHECK_EQ(sent_until_asked(), 0);
+    (void)cc_mpmc_run_(ch, CC_SENDING_); /* as a thread that waits does */
+    CHECK_EQ(sent_until_asked(), AFTER_SHORT_RUN);
+    for (int i = AFTER_SHORT_RUN + 1; i < LONG_RUN; i++) CHECK_EQ(sent_until_asked(), 0);
+    CHECK_EQ(cc_mpmc_run_(ch, CC_SENDING_), LONG_RUN);
+    CHECK_EQ(sent_until_asked(), AFTER_LONG_RUN);
+    tear_down();
 }
 
 TEST(a_fixed_number_of_snoozes_is_so_many_pauses_and_yields)

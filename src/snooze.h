@@ -6,12 +6,12 @@
  *              and within that it learns from how the waits before it ended.
  *   Yielding   pays where the thread that we wait for needs this very CPU. But on a CPU that another program keeps busy
  *              a yield lasts a whole time slice of milliseconds, while a sleeper would be woken within microseconds. So
- *              a wait yields only where other threads of ours were on its CPU lately, how long a yield lasts is measured
- *              each time, and a wait with a deadline never yields.
+ *              a wait yields only where other threads of ours were on its CPU lately, how long a yield lasts is
+ *              measured each time, and a wait with a deadline never yields.
  *   Busy       A thread that was off its CPU for long, in a yield or while it spun, or that ran only long after it was
- *              woken, has a busy neighbour there. Spinning there costs twice, because a fair scheduler lets a thread run
- *              as soon as it is woken only while it has had less than its share. When that happens again and again the
- *              whole process sleeps at once wherever it waits, for a while, and then tries. */
+ *              woken, has a busy neighbour there. Spinning there costs twice, because a fair scheduler lets a thread
+ *              run as soon as it is woken only while it has had less than its share. When that happens again and again
+ *              the whole process sleeps at once wherever it waits, for a while, and then tries. */
 #ifndef CONCEDE_SRC_SNOOZE_H
 #define CONCEDE_SRC_SNOOZE_H
 
@@ -56,9 +56,9 @@ cc_ending_t cc_snooze_yield_(uint64_t *now);
 uint32_t cc_snooze_seen_(uint64_t now);
 
 /* Whether a wait that has spun may yield before it sleeps: other threads of ours were seen on this CPU lately, or there
- * is no other CPU. If the thread that it waits for has a CPU of its own, a yield brings nothing where the CPUs are idle,
- * and costs a time slice where they are not. Else it spins for CC_YIELD_NS_, which is what a yield takes that runs
- * nobody (`concede bench cas.yield` on AMD Zen 3). */
+ * is no other CPU. If the thread that it waits for has a CPU of its own, a yield brings nothing where the CPUs are
+ * idle, and costs a time slice where they are not. Else it spins for CC_YIELD_NS_, which is what a yield takes that
+ * runs nobody (`concede bench cas.yield` on AMD Zen 3). */
 enum { CC_YIELD_NS_ = 600 };
 bool cc_snooze_is_yield_worth_it_(uint64_t now);
 
@@ -69,8 +69,8 @@ bool cc_snooze_lost_cpu_(uint32_t cpu, uint64_t began, uint64_t expected, uint64
 /* Notes such a loss, which ended at this time, for cc_snooze_calm_(). */
 void cc_snooze_note_loss_(uint64_t now);
 
-/* A thread runs again at this time, which another woke at `woken_at`, the lower half of the clock. Refines what a wake-up
- * takes. One that came late found the CPU busy: that is a loss, too. */
+/* A thread runs again at this time, which another woke at `woken_at`, the lower half of the clock. Refines what a
+ * wake-up takes. One that came late found the CPU busy: that is a loss, too. */
 void cc_snooze_woken_(uint32_t woken_at, uint64_t now);
 
 /* What the whole process goes by at the moment. Reads the clock only where somebody lost its CPU lately. */

@@ -57,8 +57,8 @@ typedef struct diary {
     uint64_t bad;       /* something that must not be */
 } diary;
 
-/* One channel and those who use it; several go on at the same time, each in a process with one thread: that forks, and a
- * child of a process with several threads may find a lock of the C library, or of an emulator, held for ever. */
+/* One channel and those who use it; several go on at the same time, each in a process with one thread: that forks, and
+ * a child of a process with several threads may find a lock of the C library, or of an emulator, held for ever. */
 typedef struct arena {
     cc_shared_t *shared, *idle;
     cc_channel_t *channel, *idle_private;

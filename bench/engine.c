@@ -104,85 +104,67 @@ static cc_counted_t waits_so_far(void)
     return now.lock;
 }
 
-/* Runs one subject for one slice and adds a sample of each metric. False: the whole measurement ends. */
-static bool measure_slice(engine *e, const plan *p, uint32_t which, bench_result *result, bench_histogram *latency)
+static void set_up_threads(engine *e, const plan *p, const bench_subject *subject, void *object)
 {
-    const workload *w = p->workload;
-    const bench_subject *subject = p->entry[which].subject;
     const bench_setting *setting = &p->setting;
-    slice *s = e->slice;
-    const char *why = "";
-    void *object = subject->create(setting);
-    if (!object) {
-        snprintf(e->error, e->error_size, "%s: cannot be created for %s", subject->name, w->name);
-        return false;
-    }
     for (uint32_t i = 0; i < setting->threads; i++) {
-        slice_thread *t = &s->threads[i];
-        uint32_t work_ns = setting->outside_ns + setting->work_ns;
+        slice_thread *t = &e->slice->threads[i];
         memset(&t->bench, 0, sizeof t->bench);
         memset(&e->histograms[i], 0, sizeof *e->histograms);
         t->bench.object = object;
-        t->bench.stop = &s->stop;
-        t->bench.done = &s->done;
+        t->bench.stop = &e->slice->stop;
+        t->bench.done = &e->slice->done;
         t->bench.index = i;
         t->bench.threads = setting->threads;
         t->bench.senders = setting->senders;
-        t->bench.work = bench_turns(work_ns);
+        t->bench.work = bench_turns(setting->outside_ns + setting->work_ns);
         t->bench.held = bench_turns(setting->held_ns);
         t->bench.burst = setting->burst;
         t->bench.gaps = p->gaps;
         t->bench.gap = i * (BENCH_GAPS / setting->threads + 1) + 97 * p->tried; /* no two begin at the same place */
         t->bench.histogram = &e->histograms[i];
-        t->loop = subject->loops[w->loop];
-        t->cpu = w->how & ONE_CPU ? placement_cpu(0) : placement_cpu(i);
+        t->loop = subject->loops[p->workload->loop];
+        t->cpu = p->workload->how & ONE_CPU ? placement_cpu(0) : placement_cpu(i);
     }
-    cc_counted_t waits_before = waits_so_far();
-    if (!slice_run(s, setting->threads, p->slice_seconds, e->options->interrupted, &why)) {
-        e->stuck = true;
-        snprintf(e->error, e->error_size, "%s: %s (%s, %u threads)", subject->name, why, w->name,
-                 (unsigned)setting->threads);
-        return false;
-    }
-    cc_counted_t waits = waits_so_far();
-    subject->destroy(object);
-    e->slices_done++;
-    e->slice_total += s->seconds;
-    if (interrupted(e)) return true;
+}
 
-    double cpu_ns = 0;
-    uint64_t ops = 0, retries = 0, sent = 0, received = 0, each[1024];
-    uint32_t counted = 0;
-    bench_histogram *h = &e->histograms[0];
-    for (uint32_t i = 0; i < setting->threads; i++) {
-        const bench_thread *t = &s->threads[i].bench;
-        ops += t->ops;
-        retries += t->retries;
-        if (i < setting->senders)
-            sent += t->sum;
-        else
-            received += t->sum;
-        if (!(w->how & RECEIVER_ONLY) || i >= setting->senders) cpu_ns += s->threads[i].cpu_ns;
-        bool sends = i < setting->senders;
-        if (w->how & SENDERS_SHARE ? sends : !(w->how & PAIRS) || !sends) {
-            each[counted] = sends ? t->retries : t->ops;
-            /* Also of a round that is dropped: fairness does not depend on it. */
-            result->per_thread[counted] += each[counted];
-            counted++;
-        }
-        if (i > 0) bench_histogram_merge(h, &e->histograms[i]);
+/* What the threads of a slice did together, and each of those whose shares are compared. */
+typedef struct totals {
+    uint64_t ops, retries;
+    uint64_t sent, received; /* sums of the messages: they must be the same */
+    double cpu_ns;
+    uint64_t each[1024];
+    uint32_t compared;
+} totals;
+
+/* Adds up the threads, and their histograms into the first one. */
+static void add_up(engine *e, const plan *p, totals *sum)
+{
+    const uint32_t how = p->workload->how;
+    memset(sum, 0, sizeof *sum);
+    for (uint32_t i = 0; i < p->setting.threads; i++) {
+        const bench_thread *t = &e->slice->threads[i].bench;
+        bool sends = i < p->setting.senders;
+        sum->ops += t->ops;
+        sum->retries += t->retries;
+        *(sends ? &sum->sent : &sum->received) += t->sum;
+        if (!(how & RECEIVER_ONLY) || !sends) sum->cpu_ns += e->slice->threads[i].cpu_ns;
+        if (how & SENDERS_SHARE ? sends : !(how & PAIRS) || !sends)
+            sum->each[sum->compared++] = sends ? t->retries : t->ops;
+        if (i > 0) bench_histogram_merge(&e->histograms[0], &e->histograms[i]);
     }
-    bool has_messages = subject->family >= BENCH_CHANNEL || subject->family == BENCH_CONDITION;
-    if (has_messages && sent != received && !(subject->flags & BENCH_NO_ORDER)) {
-        snprintf(e->error, e->error_size, "%s: what was received is not what was sent (%s)", subject->name, w->name);
-        return false;
-    }
-    if (ops == 0) ops = 1; /* nobody got through: as good as one */
-    result->threads = counted;
-    if (latency) *latency = *h;
+    if (sum->ops == 0) sum->ops = 1; /* nobody got through: as good as one */
+}
+
+/* Adds what was measured to the samples, as far as the workload shows it. */
+static void keep_sample(const engine *e, const plan *p, const bench_subject *subject, const totals *sum,
+                        const cc_counted_t *waits, bench_result *result)
+{
+    const bench_histogram *h = &e->histograms[0];
+    const double ops = (double)sum->ops;
     double values[BENCH_METRICS];
-    values[BENCH_RATE] = (double)ops / s->seconds / 1e6;
-    values[BENCH_NS] = s->seconds * 1e9 / (double)ops;
+    values[BENCH_RATE] = ops / e->slice->seconds / 1e6;
+    values[BENCH_NS] = e->slice->seconds * 1e9 / ops;
     values[BENCH_TICKS] = values[BENCH_NS] * bench_time.ticks_per_ns;
     values[BENCH_MEAN] = shown_ns(p, h->count ? (double)h->sum / (double)h->count : 0);
     values[BENCH_P50] = shown_ns(p, bench_histogram_quantile(h, 0.5));
@@ -190,20 +172,61 @@ static bool measure_slice(engine *e, const plan *p, uint32_t which, bench_result
     values[BENCH_P99] = shown_ns(p, bench_histogram_quantile(h, 0.99));
     values[BENCH_P999] = shown_ns(p, bench_histogram_quantile(h, 0.999));
     values[BENCH_WORST] = shown_ns(p, (double)h->max);
-    values[BENCH_JAIN] = bench_jain(each, counted);
-    values[BENCH_RETRIES] = (double)retries / (double)ops;
-    values[BENCH_CPU] = cpu_ns / (double)ops;
-    values[BENCH_SPUN] = (double)(waits.spun - waits_before.spun) / (double)ops;
-    values[BENCH_YIELDED] = (double)(waits.yielded - waits_before.yielded) / (double)ops;
-    values[BENCH_SLEPT] = (double)(waits.slept - waits_before.slept) / (double)ops;
-    bool counted_waits =
-        subject->family != BENCH_CAS && (subject->flags & (BENCH_OURS | BENCH_UNCOUNTED)) == BENCH_OURS;
+    values[BENCH_JAIN] = bench_jain(sum->each, sum->compared);
+    values[BENCH_RETRIES] = (double)sum->retries / ops;
+    values[BENCH_CPU] = sum->cpu_ns / ops;
+    values[BENCH_SPUN] = (double)waits->spun / ops;
+    values[BENCH_YIELDED] = (double)waits->yielded / ops;
+    values[BENCH_SLEPT] = (double)waits->slept / ops;
+    bool has_waits = subject->family != BENCH_CAS && (subject->flags & (BENCH_OURS | BENCH_UNCOUNTED)) == BENCH_OURS;
     for (uint32_t m = 0; m < BENCH_METRICS; m++) {
         bench_samples *samples = &result->metrics[m];
         if (m == BENCH_JAIN && p->slice_seconds < fair_seconds(p)) continue;
-        if (m >= BENCH_COLUMNS ? counted_waits : (w->metrics & BIT(m)) != 0)
+        if (m >= BENCH_COLUMNS ? has_waits : (p->workload->metrics & BIT(m)) != 0)
             samples->values[samples->count++] = values[m];
     }
+}
+
+/* Runs one subject for one slice and adds a sample of each metric. False: the whole measurement ends. */
+static bool measure_slice(engine *e, const plan *p, uint32_t which, bench_result *result, bench_histogram *latency)
+{
+    const workload *w = p->workload;
+    const bench_subject *subject = p->entry[which].subject;
+    const uint32_t threads = p->setting.threads;
+    const char *why = "";
+    totals sum;
+    void *object = subject->create(&p->setting);
+    if (!object) {
+        snprintf(e->error, e->error_size, "%s: cannot be created for %s", subject->name, w->name);
+        return false;
+    }
+    set_up_threads(e, p, subject, object);
+    cc_counted_t before = waits_so_far();
+    if (!slice_run(e->slice, threads, p->slice_seconds, e->options->interrupted, &why)) {
+        e->stuck = true;
+        snprintf(e->error, e->error_size, "%s: %s (%s, %u threads)", subject->name, why, w->name, (unsigned)threads);
+        return false;
+    }
+    cc_counted_t waits = waits_so_far();
+    waits.spun -= before.spun;
+    waits.yielded -= before.yielded;
+    waits.slept -= before.slept;
+    subject->destroy(object);
+    e->slices_done++;
+    e->slice_total += e->slice->seconds;
+    if (interrupted(e)) return true;
+
+    add_up(e, p, &sum);
+    /* Also of a round that is dropped: fairness does not depend on it. */
+    for (uint32_t i = 0; i < sum.compared; i++) result->per_thread[i] += sum.each[i];
+    bool has_messages = subject->family >= BENCH_CHANNEL || subject->family == BENCH_CONDITION;
+    if (has_messages && sum.sent != sum.received && !(subject->flags & BENCH_NO_ORDER)) {
+        snprintf(e->error, e->error_size, "%s: what was received is not what was sent (%s)", subject->name, w->name);
+        return false;
+    }
+    result->threads = sum.compared;
+    if (latency) *latency = e->histograms[0];
+    keep_sample(e, p, subject, &sum, &waits, result);
     return true;
 }
 

@@ -16,18 +16,14 @@ static void die_(const cc_channel_t *channel, const char *text, uint32_t one, ui
 
 /* A channel and a side have a few places in a table, by the address: in each a thread that is in a call there, as long
  * as there is room. An entry is the address without what its row tells, the side, and the thread's number; 0: nobody.
- */
-enum {
-    ROWS = 256,
-    PLACES = 8,
-    UNIT = 64 /* bytes: a channel begins at a multiple */,
-    THREAD_BITS = CC_DEBUG_THREAD_BITS_
-};
+ * The table takes 16 KiB where an entry has 8 bytes, and a program that is not checked never touches them; a thread
+ * that finds no place is not checked. */
+enum { ROWS = 256, PLACES = 8, THREAD_BITS = CC_DEBUG_THREAD_BITS_ };
 static uintptr_t inside_[ROWS][PLACES];
 
 static uintptr_t key_(const cc_channel_t *channel, uint32_t direction)
 {
-    return (uintptr_t)channel / UNIT * 2 + direction;
+    return (uintptr_t)channel / CC_LINE_BYTES_ * 2 + direction; /* a channel begins at a multiple of it */
 }
 
 static uintptr_t entry_(uintptr_t key, uint32_t thread)
@@ -113,8 +109,9 @@ void(cc_channel_debug_consume_)(cc_channel_t *channel)
     (void)(cc_channel_debug_leave_)(channel, CC_RECEIVING_, 0);
 }
 
-/* Whether a thread waits. In the child of a fork the parent's threads are still counted: so it wakes them, and one that
- * takes up its claim lives. */
+/* Whether a thread waits. In the child of a fork the parent's threads are still counted: so this wakes them, and one
+ * that takes up its claim lives. Each has a tenth of a second for that, 1000 times 100 us: a wake-up takes some 30 us,
+ * and a time slice that it may have to wait for some milliseconds. */
 static bool waits_(cc_channel_t *channel, cc_direction_t direction)
 {
     cc_event_t *event = cc_channel_event_(channel, direction);
@@ -131,7 +128,8 @@ static bool waits_(cc_channel_t *channel, cc_direction_t direction)
 
 static void check_destroy_(cc_channel_t *channel, cc_direction_t direction)
 {
-    uint32_t own = cc_debug_thread_(), other = who_is_inside_(channel, direction);
+    uint32_t own = cc_debug_thread_();
+    uint32_t other = who_is_inside_(channel, direction);
     if (!waits_(channel, direction)) return;
     if (other == 0)
         die_(channel, "is destroyed by thread %u while one that is not checked waits", own, 0);

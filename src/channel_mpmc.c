@@ -19,7 +19,8 @@ enum { LOST_LEAST_NS = 1000, LOST_LEAST_LOOKS = 64, LOST_MOST_LOOKS = 8192, LOST
 
 static uint64_t range_after_loss_(uint64_t range, uint64_t look_ns)
 {
-    uint64_t least = LOST_LEAST_LOOKS * look_ns, most = LOST_MOST_LOOKS * look_ns;
+    uint64_t least = LOST_LEAST_LOOKS * look_ns;
+    uint64_t most = LOST_MOST_LOOKS * look_ns;
     range *= 2;
     if (range > most) range = most;
     if (range < least) range = least;

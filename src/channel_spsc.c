@@ -17,14 +17,20 @@
 
 #include <errno.h>
 
+/* Wakes the other side, which waits to go this way, if it sleeps. */
+static void notify_(cc_channel_t *channel, cc_direction_t direction)
+{
+    if (cc_channel_is_shared_(channel))
+        cc_shared_notify_(cc_channel_event_(channel, direction));
+    else
+        cc_channel_notify_(channel, direction, CC_NOTIFY_ONE_);
+}
+
 /* ---- The sender ------------------------------------------------------------------------------------------------- */
 
 size_t cc_spsc_sent_slow_(cc_channel_t *channel, size_t n)
 {
-    if (cc_channel_is_shared_(channel))
-        cc_shared_notify_(&channel->not_empty);
-    else
-        cc_channel_notify_(channel, CC_RECEIVING_, CC_NOTIFY_ONE_);
+    notify_(channel, CC_RECEIVING_);
     uint32_t seen = cc_load_acquire(&channel->closed); /* [channel.closed] pairs with the swap in cc_channel_close() */
     if (seen == CC_CHANNEL_OPEN_ || seen == CC_CHANNEL_MEND_) return n;
     seen = CC_CHANNEL_CLOSED_;
@@ -79,10 +85,7 @@ void *cc_channel_reserve_any_(cc_channel_t *channel)
 
 void cc_spsc_published_slow_(cc_channel_t *channel)
 {
-    if (cc_channel_is_shared_(channel))
-        cc_shared_notify_(&channel->not_full);
-    else
-        cc_channel_notify_(channel, CC_SENDING_, CC_NOTIFY_ONE_);
+    notify_(channel, CC_SENDING_);
 }
 
 size_t cc_spsc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n)

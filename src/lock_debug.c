@@ -44,15 +44,15 @@ bool cc_debug_is_here_(uint32_t thread)
 
 void cc_debug_die_(const char *object, const void *address, const char *text, unsigned one, unsigned other)
 {
-    char sentence[120];
+    char sentence[120]; /* the longest takes 80, with two numbers of ten digits */
     (void)snprintf(sentence, sizeof sentence, text, one, other);
     /* One call, because other threads may write at the same time. */
     fprintf(stderr, "concede: %s %p %s\n", object, address, sentence);
     abort();
 }
 
-/* An entry: the address in units of 4 bytes, without what its place tells; then the thread's number, from 1. 0:
- * nobody. */
+/* An entry: the address in units of 4 bytes, without what its place tells; then the thread's number, from 1. 0: nobody.
+ * The table takes 8 KiB where an entry has 8 bytes, and a program that is not checked never touches them. */
 enum { PLACES = 1024, THREAD_BITS = CC_DEBUG_THREAD_BITS_ };
 static uintptr_t holders_[PLACES];
 
@@ -82,7 +82,8 @@ static uintptr_t holder_(const cc_lock_t *lock)
     return same && cc_debug_is_here_((uint32_t)thread_of_(entry)) ? thread_of_(entry) : 0;
 }
 
-/* Whether the lock stays held, and by that thread as far as the table knows, while others had time to say otherwise. */
+/* Whether the lock stays held, and by that thread as far as the table knows, while others had time to say otherwise:
+ * 1000 yields take 0.6 ms with nobody else to run (`concede bench cas.yield` on AMD Zen 3), else a time slice each. */
 static bool still_(const cc_lock_t *lock, uintptr_t holder)
 {
     for (int i = 0; i < 1000; i++) {

@@ -119,7 +119,7 @@ int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadlin
 uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count);
 
 /* cc_os_wait_() for several words at once: it sleeps while each of them is what is expected of it. ENOSYS where the
- * system has no such thing. */
+ * system has no such thing. The most is Linux's, FUTEX_WAITV_MAX. */
 enum { CC_OS_WORDS_MAX = 128 };
 typedef struct cc_os_word {
     const uint32_t *word;

@@ -34,7 +34,7 @@ static uint64_t number_(const char **text)
  * a CPU that is half ours cannot be planned with; but a quota below one CPU counts as one. */
 static uint32_t quota_cpus_(char *path, size_t length, bool version_2)
 {
-    char text[64];
+    char text[64]; /* two numbers of up to 20 digits */
     const char *at = text;
     uint64_t quota = UINT64_MAX, period = UINT64_MAX;
     strcpy(path + length, version_2 ? "/cpu.max" : "/cpu.cfs_quota_us");
@@ -56,7 +56,8 @@ static uint32_t quota_cpus_(char *path, size_t length, bool version_2)
  * counts. */
 static uint32_t cgroup_cpus_(const char *table, const char *mounts)
 {
-    char text[4096], path[512];
+    char text[4096]; /* a line for each controller of version 1, some fifteen, and one for version 2 */
+    char path[512];  /* of a longer one the quota is not seen */
     uint32_t least = UINT32_MAX;
     if (!read_file_(table, text, sizeof text)) return least;
     for (char *line = text, *next; line && *line; line = next) { /* "id:controllers:/group" */
@@ -85,7 +86,7 @@ static uint32_t cgroup_cpus_(const char *table, const char *mounts)
 }
 
 /* Adds the CPUs that a thread may run on (0: this one) to the mask; returns how many there are in it now. */
-enum { MASK_WORDS = 16384 / (8 * sizeof(long)) }; /* CPUs; Linux can be built for 8,192, and the stack may be small */
+enum { MASK_WORDS = 16384 / (8 * sizeof(long)) }; /* for 16,384 CPUs; Linux can be built for 8,192 */
 static uint32_t add_affinity_(unsigned long *mask, long thread)
 {
     unsigned long own[MASK_WORDS];

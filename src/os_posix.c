@@ -27,7 +27,7 @@ typedef struct sleeper {
     bool woken;
 } sleeper;
 
-/* A power of two; two busy addresses in one bucket cost time, never correctness. */
+/* 2^6 buckets are 8 KiB where a line has 128 bytes. Two busy addresses in one bucket cost time, never correctness. */
 #define BUCKET_BITS 6
 typedef struct bucket {
     CC_ALIGNED_(CC_CACHE_LINE) pthread_mutex_t mutex;

@@ -26,9 +26,7 @@ template <class Queue> static void queue_close(Queue *queue)
 template <class Message> struct bounded_concurrent {
     moodycamel::BlockingConcurrentQueue<Message> queue;
     size_t capacity;
-    explicit bounded_concurrent(size_t n) : queue(n), capacity(n)
-    {
-    }
+    explicit bounded_concurrent(size_t n) : queue(n), capacity(n) {}
     void wait() const
     {
         while (queue.size_approx() >= capacity) cc_pause();

@@ -37,30 +37,11 @@ CC_TEMPLATE_ size_t cc_spsc_room_(const cc_channel_t *channel)
     return channel->mask + 1 - used;
 }
 
-/* A stream moves each line twice a lap, to the receiver and back. Both sides ask for the lines they need next while
- * they work on this one: the receiver 5 lines ahead, the sender 2, and in a burst 8, which is where the next batch of
- * the burst begins. (Measured with `concede bench channel`: more than twice the messages a second on AMD Zen 3.) */
-enum { CC_SPSC_RECV_AHEAD_ = 5, CC_SPSC_SEND_AHEAD_ = 2, CC_SPSC_BURST_LINES_ = 8 };
-
-/* Whether the position is the first one on its line. No division: the stride may not be a constant. */
-CC_TEMPLATE_ bool cc_spsc_begins_line_(cc_index_ position, cc_slot_layout_t layout)
-{
-    return (size_t)(position >> 1) * layout.stride % CC_LINE_BYTES_ == 0;
-}
-
-/* An address so many lines after this slot's stamp. Past the last slot that is the memory of others or of nobody, and
- * to prefetch there does no harm. */
-CC_TEMPLATE_ const void *cc_spsc_ahead_(const unsigned char *slot, size_t lines, cc_slot_layout_t layout)
-{
-    return (const void *)((uintptr_t)cc_slot_stamp_(slot, layout) + lines * CC_LINE_BYTES_);
-}
-
 /* Writes the message of a position into its slot, or leaves what is there if NULL, and stamps the slot. */
-CC_TEMPLATE_ void cc_spsc_write_(cc_channel_t *channel, cc_index_ position, const void *message, size_t lines_ahead,
+CC_TEMPLATE_ void cc_spsc_write_(cc_channel_t *channel, cc_index_ position, const void *message,
                                  cc_slot_layout_t layout)
 {
     unsigned char *slot = cc_channel_slot_(channel, position, layout);
-    if (cc_spsc_begins_line_(position, layout)) CC_ARCH_PREFETCH_WRITE_(cc_spsc_ahead_(slot, lines_ahead, layout));
     if (message) cc_atomic_copy_(slot, message, layout.message_size);
     /* [spsc.stamp] pairs with the receiver's look in cc_spsc_has_message_() */
     cc_store_release(cc_slot_stamp_(slot, layout), (cc_index_)(position + 1));
@@ -70,12 +51,13 @@ CC_TEMPLATE_ void cc_spsc_write_one_(cc_channel_t *channel, const void *message,
 {
     cc_index_ position = channel->spsc.tail;
     cc_store_relaxed(&channel->spsc.tail, (cc_index_)(position + 2)); /* relaxed: others read it for len only */
-    cc_spsc_write_(channel, position, message, CC_SPSC_SEND_AHEAD_, layout);
+    cc_spsc_write_(channel, position, message, layout);
 }
 
 /* Writes the next n messages, 8 lines at a time, and within these the last one first: the receiver waits for the first
  * one, and when that is there so are the others. In their order it would take each line away while the sender writes on
- * it. */
+ * it. (4 lines and 16 do as well: `concede bench channel.burst` on AMD Zen 4 under KVM.) */
+enum { CC_SPSC_BURST_LINES_ = 8 };
 CC_TEMPLATE_ void cc_spsc_write_many_(cc_channel_t *channel, const unsigned char *messages, size_t n,
                                       cc_slot_layout_t layout)
 {
@@ -87,7 +69,7 @@ CC_TEMPLATE_ void cc_spsc_write_many_(cc_channel_t *channel, const unsigned char
         cc_store_relaxed(&channel->spsc.tail, (cc_index_)(position + (cc_index_)(2 * batch))); /* relaxed: as above */
         for (size_t i = batch; i-- > 0;)
             cc_spsc_write_(channel, (cc_index_)(position + (cc_index_)(2 * i)), messages + i * layout.message_size,
-                           CC_SPSC_BURST_LINES_, layout);
+                           layout);
         messages += batch * layout.message_size;
         n -= batch;
     }
@@ -118,6 +100,25 @@ CC_TEMPLATE_ bool cc_spsc_has_message_(const cc_channel_t *channel, cc_slot_layo
     cc_index_ position = channel->spsc.next;
     cc_index_ *stamp = cc_slot_stamp_(cc_channel_slot_(channel, position, layout), layout);
     return cc_load_acquire(stamp) == (cc_index_)(position + 1); /* [spsc.stamp] pairs with the sender's stamp */
+}
+
+/* While the receiver works on a line it asks for the one that is 5 lines ahead: without that a third of the rate of
+ * `concede bench channel.burst` is lost, with 2 lines a seventh, and 10 bring no more (AMD Zen 4 under KVM). A sender
+ * that asked ahead was no faster, there and on the machines of `concede simulate channel.stream`; but where sending is
+ * a compare-and-swap, which waits for its line, it asks 2 lines ahead (src/shared_mpmc.c). */
+enum { CC_SPSC_RECV_AHEAD_ = 5, CC_SPSC_SEND_AHEAD_ = 2 };
+
+/* Whether the position is the first one on its line. No division: the stride may not be a constant. */
+CC_TEMPLATE_ bool cc_spsc_begins_line_(cc_index_ position, cc_slot_layout_t layout)
+{
+    return (size_t)(position >> 1) * layout.stride % CC_LINE_BYTES_ == 0;
+}
+
+/* An address so many lines after this slot's stamp. Past the last slot that is the memory of others or of nobody, and
+ * to prefetch there does no harm. */
+CC_TEMPLATE_ const void *cc_spsc_ahead_(const unsigned char *slot, size_t lines, cc_slot_layout_t layout)
+{
+    return (const void *)((uintptr_t)cc_slot_stamp_(slot, layout) + lines * CC_LINE_BYTES_);
 }
 
 /* Copies the next message out, if there is one, or only counts it if `message` is NULL. Publish gives its slot back. */

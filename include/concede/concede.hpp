@@ -95,15 +95,10 @@ template <class C> class object
     object &operator=(const object &) = delete;
 
     typedef C *native_handle_type;
-    native_handle_type native_handle() noexcept
-    {
-        return &object_;
-    }
+    native_handle_type native_handle() noexcept { return &object_; }
 
   protected:
-    constexpr object() noexcept : object_()
-    {
-    }
+    constexpr object() noexcept : object_() {}
     C object_;
 };
 
@@ -111,14 +106,8 @@ template <class C> class object
 class notifier : public object<cc_event_t>
 {
   public:
-    void notify_one() noexcept
-    {
-        cc_event_notify_one(&object_);
-    }
-    void notify_all() noexcept
-    {
-        cc_event_notify_all(&object_);
-    }
+    void notify_one() noexcept { cc_event_notify_one(&object_); }
+    void notify_all() noexcept { cc_event_notify_all(&object_); }
 };
 
 } // namespace detail
@@ -127,18 +116,9 @@ class notifier : public object<cc_event_t>
 class CC_CAPABILITY_("mutex") mutex : public detail::object<cc_lock_t>
 {
   public:
-    void lock() noexcept CC_ACQUIRES_
-    {
-        cc_lock_acquire(&object_);
-    }
-    CC_MUST_USE_ bool try_lock() noexcept CC_TRIES_TO_ACQUIRE_
-    {
-        return cc_lock_try_acquire(&object_);
-    }
-    void unlock() noexcept CC_RELEASES_
-    {
-        cc_lock_release(&object_);
-    }
+    void lock() noexcept CC_ACQUIRES_ { cc_lock_acquire(&object_); }
+    CC_MUST_USE_ bool try_lock() noexcept CC_TRIES_TO_ACQUIRE_ { return cc_lock_try_acquire(&object_); }
+    void unlock() noexcept CC_RELEASES_ { cc_lock_release(&object_); }
 
     template <class Rep, class Period>
     CC_MUST_USE_ bool try_lock_for(const std::chrono::duration<Rep, Period> &duration) noexcept CC_TRIES_TO_ACQUIRE_
@@ -159,10 +139,7 @@ static_assert(sizeof(mutex) == sizeof(cc_lock_t), "the C object and nothing else
 class event : public detail::notifier
 {
   public:
-    template <class Condition> void await(Condition condition)
-    {
-        CC_EVENT_AWAIT(&object_, condition());
-    }
+    template <class Condition> void await(Condition condition) { CC_EVENT_AWAIT(&object_, condition()); }
     template <class Rep, class Period, class Condition>
     CC_MUST_USE_ bool await_for(const std::chrono::duration<Rep, Period> &duration, Condition condition)
     {
@@ -181,10 +158,7 @@ class event : public detail::notifier
 class condition : public detail::notifier
 {
   public:
-    template <class Lock> void wait(Lock &lock) noexcept
-    {
-        cc_lock_wait(held_(lock), &object_);
-    }
+    template <class Lock> void wait(Lock &lock) noexcept { cc_lock_wait(held_(lock), &object_); }
     template <class Lock, class Predicate> void wait(Lock &lock, Predicate predicate)
     {
         CC_LOCK_AWAIT(held_(lock), &object_, predicate());
@@ -215,24 +189,15 @@ class condition : public detail::notifier
     }
 
   private:
-    template <class Lock> static cc_lock_t *held_(Lock &lock) noexcept
-    {
-        return lock.mutex()->native_handle();
-    }
+    template <class Lock> static cc_lock_t *held_(Lock &lock) noexcept { return lock.mutex()->native_handle(); }
 };
 
 /* cc_parker_t: one thread parks, any other gives it a token. */
 class parker : public detail::object<cc_parker_t>
 {
   public:
-    void park() noexcept
-    {
-        cc_parker_park(&object_);
-    }
-    CC_MUST_USE_ bool try_park() noexcept
-    {
-        return cc_parker_try_park(&object_);
-    }
+    void park() noexcept { cc_parker_park(&object_); }
+    CC_MUST_USE_ bool try_park() noexcept { return cc_parker_try_park(&object_); }
     template <class Rep, class Period>
     CC_MUST_USE_ bool park_for(const std::chrono::duration<Rep, Period> &duration) noexcept
     {
@@ -243,16 +208,12 @@ class parker : public detail::object<cc_parker_t>
     {
         return detail::until(time, [&](uint64_t ns) { return cc_parker_park_timeout(&object_, ns); });
     }
-    void unpark() noexcept
-    {
-        cc_parker_unpark(&object_);
-    }
+    void unpark() noexcept { cc_parker_unpark(&object_); }
 };
 
 namespace detail
 {
-template <class T> struct moved_recv;
-template <class T> struct moved_send;
+template <class T, bool Sends> struct moved;
 } // namespace detail
 
 /* A bounded, blocking, closable queue, and the one owner of its memory. Which calls may run at the same time: see
@@ -271,14 +232,8 @@ template <class T, bool = std::is_trivially_copyable<T>::value> class channel
         options.snooze_iters = snooze_iters;
         error_ = cc_channel_create(&channel_, &options);
     }
-    ~channel()
-    {
-        cc_channel_destroy(channel_);
-    }
-    channel(channel &&other) noexcept : channel_(other.channel_), error_(other.error_)
-    {
-        other.channel_ = nullptr;
-    }
+    ~channel() { cc_channel_destroy(channel_); }
+    channel(channel &&other) noexcept : channel_(other.channel_), error_(other.error_) { other.channel_ = nullptr; }
     channel &operator=(channel &&other) noexcept
     {
         channel taken(std::move(other));
@@ -288,23 +243,11 @@ template <class T, bool = std::is_trivially_copyable<T>::value> class channel
     }
 
     /* Whether it was made; if not, error() says why: EINVAL or ENOMEM. */
-    explicit operator bool() const noexcept
-    {
-        return channel_ != nullptr;
-    }
-    int error() const noexcept
-    {
-        return error_;
-    }
+    explicit operator bool() const noexcept { return channel_ != nullptr; }
+    int error() const noexcept { return error_; }
 
-    int send(const T &message) noexcept
-    {
-        return typed_send(channel_, message);
-    }
-    CC_MUST_USE_ int try_send(const T &message) noexcept
-    {
-        return typed_try_send(channel_, message);
-    }
+    int send(const T &message) noexcept { return typed_send(channel_, message); }
+    CC_MUST_USE_ int try_send(const T &message) noexcept { return typed_try_send(channel_, message); }
     template <class Rep, class Period>
     CC_MUST_USE_ int send_for(const T &message, const std::chrono::duration<Rep, Period> &duration) noexcept
     {
@@ -330,23 +273,14 @@ template <class T, bool = std::is_trivially_copyable<T>::value> class channel
         return typed_send_all_timeout(channel_, messages, n, &sent, detail::nanoseconds(duration));
     }
 
-    CC_MUST_USE_ int recv(T &message) noexcept
-    {
-        return typed_recv(channel_, &message);
-    }
-    CC_MUST_USE_ int try_recv(T &message) noexcept
-    {
-        return typed_try_recv(channel_, &message);
-    }
+    CC_MUST_USE_ int recv(T &message) noexcept { return typed_recv(channel_, &message); }
+    CC_MUST_USE_ int try_recv(T &message) noexcept { return typed_try_recv(channel_, &message); }
     template <class Rep, class Period>
     CC_MUST_USE_ int recv_for(T &message, const std::chrono::duration<Rep, Period> &duration) noexcept
     {
         return typed_recv_timeout(channel_, &message, detail::nanoseconds(duration));
     }
-    CC_MUST_USE_ size_t recv_many(T *messages, size_t n) noexcept
-    {
-        return typed_recv_many(channel_, messages, n);
-    }
+    CC_MUST_USE_ size_t recv_many(T *messages, size_t n) noexcept { return typed_recv_many(channel_, messages, n); }
     /* Waits for one and takes up to n; `got` says in any case how many. */
     CC_MUST_USE_ int recv_some(T *messages, size_t n, size_t &got) noexcept
     {
@@ -361,63 +295,24 @@ template <class T, bool = std::is_trivially_copyable<T>::value> class channel
 
     /* SPSC, in place: where the next message is to be written, nullptr if there is no room, and when that is done;
      * the oldest message, nullptr if there is none, and when it is no longer needed. */
-    T *reserve() noexcept
-    {
-        return static_cast<T *>(cc_channel_reserve(channel_));
-    }
-    void commit() noexcept
-    {
-        cc_channel_commit(channel_);
-    }
-    const T *peek() noexcept
-    {
-        return static_cast<const T *>(cc_channel_peek(channel_));
-    }
-    void consume() noexcept
-    {
-        cc_channel_consume(channel_);
-    }
+    T *reserve() noexcept { return static_cast<T *>(cc_channel_reserve(channel_)); }
+    void commit() noexcept { cc_channel_commit(channel_); }
+    const T *peek() noexcept { return static_cast<const T *>(cc_channel_peek(channel_)); }
+    void consume() noexcept { cc_channel_consume(channel_); }
 
-    void close() noexcept
-    {
-        cc_channel_close(channel_);
-    }
-    bool is_closed() const noexcept
-    {
-        return cc_channel_is_closed(channel_);
-    }
-    size_t size() const noexcept
-    {
-        return cc_channel_len(channel_);
-    }
-    size_t capacity() const noexcept
-    {
-        return cc_channel_capacity(channel_);
-    }
+    void close() noexcept { cc_channel_close(channel_); }
+    bool is_closed() const noexcept { return cc_channel_is_closed(channel_); }
+    size_t size() const noexcept { return cc_channel_len(channel_); }
+    size_t capacity() const noexcept { return cc_channel_capacity(channel_); }
 
     /* A descriptor to poll, and whether it was armed: cc_channel_fd() and cc_channel_arm(). */
-    CC_MUST_USE_ int recv_fd(int &fd) noexcept
-    {
-        return cc_channel_fd(channel_, CC_SELECT_RECV, &fd);
-    }
-    CC_MUST_USE_ bool arm_recv() noexcept
-    {
-        return cc_channel_arm(channel_, CC_SELECT_RECV);
-    }
-    CC_MUST_USE_ int send_fd(int &fd) noexcept
-    {
-        return cc_channel_fd(channel_, CC_SELECT_SEND, &fd);
-    }
-    CC_MUST_USE_ bool arm_send() noexcept
-    {
-        return cc_channel_arm(channel_, CC_SELECT_SEND);
-    }
+    CC_MUST_USE_ int recv_fd(int &fd) noexcept { return cc_channel_fd(channel_, CC_SELECT_RECV, &fd); }
+    CC_MUST_USE_ bool arm_recv() noexcept { return cc_channel_arm(channel_, CC_SELECT_RECV); }
+    CC_MUST_USE_ int send_fd(int &fd) noexcept { return cc_channel_fd(channel_, CC_SELECT_SEND, &fd); }
+    CC_MUST_USE_ bool arm_send() noexcept { return cc_channel_arm(channel_, CC_SELECT_SEND); }
 
     typedef cc_channel_t *native_handle_type;
-    native_handle_type native_handle() noexcept
-    {
-        return channel_;
-    }
+    native_handle_type native_handle() noexcept { return channel_; }
 
   private:
     template <class, bool> friend class channel;
@@ -473,37 +368,19 @@ template <class T> class channel<T, false>
         return *this;
     }
 
-    explicit operator bool() const noexcept
-    {
-        return places_ != nullptr;
-    }
-    int error() const noexcept
-    {
-        return places_ ? 0 : full_.error() ? full_.error() : ENOMEM;
-    }
+    explicit operator bool() const noexcept { return places_ != nullptr; }
+    int error() const noexcept { return places_ ? 0 : full_.error() ? full_.error() : ENOMEM; }
 
     /* Where the result is not 0, the message has been moved back. */
-    int send(T &&message) noexcept
-    {
-        return send_until_(std::move(message), CC_FOREVER, false);
-    }
-    CC_MUST_USE_ int try_send(T &&message) noexcept
-    {
-        return send_until_(std::move(message), 0, true);
-    }
+    int send(T &&message) noexcept { return send_until_(std::move(message), CC_FOREVER, false); }
+    CC_MUST_USE_ int try_send(T &&message) noexcept { return send_until_(std::move(message), 0, true); }
     template <class Rep, class Period>
     CC_MUST_USE_ int send_for(T &&message, const std::chrono::duration<Rep, Period> &duration) noexcept
     {
         return send_until_(std::move(message), cc_deadline_in(detail::nanoseconds(duration)), false);
     }
-    int send(const T &message)
-    {
-        return send(T(message));
-    }
-    CC_MUST_USE_ int try_send(const T &message)
-    {
-        return try_send(T(message));
-    }
+    int send(const T &message) { return send(T(message)); }
+    CC_MUST_USE_ int try_send(const T &message) { return try_send(T(message)); }
     template <class Rep, class Period>
     CC_MUST_USE_ int send_for(const T &message, const std::chrono::duration<Rep, Period> &duration)
     {
@@ -512,7 +389,7 @@ template <class T> class channel<T, false>
     /* Waits for a place and constructs the message there. */
     template <class... Arguments> int emplace(Arguments &&...arguments)
     {
-        taken_place taken = { this, 0, false };
+        taken_place taken(this);
         const int result = take_(taken, CC_FOREVER, false);
         if (result != 0) return result;
         ::new (static_cast<void *>(at_(taken.place))) T(std::forward<Arguments>(arguments)...);
@@ -521,24 +398,24 @@ template <class T> class channel<T, false>
 
     CC_MUST_USE_ int recv(T &message) noexcept
     {
-        taken_place taken = { this, 0, false };
+        taken_place taken(this);
         return received_(taken, full_.recv(taken.place), message);
     }
     CC_MUST_USE_ int try_recv(T &message) noexcept
     {
-        taken_place taken = { this, 0, false };
+        taken_place taken(this);
         return received_(taken, full_.try_recv(taken.place), message);
     }
     template <class Rep, class Period>
     CC_MUST_USE_ int recv_for(T &message, const std::chrono::duration<Rep, Period> &duration) noexcept
     {
-        taken_place taken = { this, 0, false };
+        taken_place taken(this);
         return received_(taken, full_.recv_for(taken.place, duration), message);
     }
     /* Calls `use` with the message in its place, and destroys it after that: for types without a default. */
     template <class Use> CC_MUST_USE_ int recv_with(Use use)
     {
-        taken_place taken = { this, 0, false };
+        taken_place taken(this);
         const int result = full_.recv(taken.place);
         if (!got_(taken, result)) return result;
         use(std::move(*at_(taken.place)));
@@ -550,40 +427,18 @@ template <class T> class channel<T, false>
         full_.close();
         free_.close();
     }
-    bool is_closed() const noexcept
-    {
-        return full_.is_closed();
-    }
-    size_t size() const noexcept
-    {
-        return full_.size();
-    }
-    size_t capacity() const noexcept
-    {
-        return full_.capacity();
-    }
+    bool is_closed() const noexcept { return full_.is_closed(); }
+    size_t size() const noexcept { return full_.size(); }
+    size_t capacity() const noexcept { return full_.capacity(); }
 
-    CC_MUST_USE_ int recv_fd(int &fd) noexcept
-    {
-        return full_.recv_fd(fd);
-    }
-    CC_MUST_USE_ bool arm_recv() noexcept
-    {
-        return full_.arm_recv();
-    }
+    CC_MUST_USE_ int recv_fd(int &fd) noexcept { return full_.recv_fd(fd); }
+    CC_MUST_USE_ bool arm_recv() noexcept { return full_.arm_recv(); }
     /* Who sends waits for a free place. */
-    CC_MUST_USE_ int send_fd(int &fd) noexcept
-    {
-        return free_.recv_fd(fd);
-    }
-    CC_MUST_USE_ bool arm_send() noexcept
-    {
-        return free_.arm_recv();
-    }
+    CC_MUST_USE_ int send_fd(int &fd) noexcept { return free_.recv_fd(fd); }
+    CC_MUST_USE_ bool arm_send() noexcept { return free_.arm_recv(); }
 
   private:
-    friend struct detail::moved_recv<T>;
-    friend struct detail::moved_send<T>;
+    template <class, bool> friend struct detail::moved;
     typedef channel<uint32_t> numbers;
 
     /* A place that this thread has to itself. Unless it is handed over it goes back, without the message in it. */
@@ -591,6 +446,7 @@ template <class T> class channel<T, false>
         channel *owner; /* nullptr: nothing taken */
         uint32_t place;
         bool holds; /* a message */
+        explicit taken_place(channel *from, uint32_t number = 0) noexcept : owner(from), place(number), holds(false) {}
         ~taken_place()
         {
             if (!owner) return;
@@ -600,10 +456,7 @@ template <class T> class channel<T, false>
         }
     };
 
-    T *at_(uint32_t place) const noexcept
-    {
-        return reinterpret_cast<T *>(places_ + place * sizeof(T));
-    }
+    T *at_(uint32_t place) const noexcept { return reinterpret_cast<T *>(places_ + place * sizeof(T)); }
 
     int take_(taken_place &taken, uint64_t deadline, bool only_try) noexcept
     {
@@ -626,9 +479,12 @@ template <class T> class channel<T, false>
     }
     int send_until_(T &&message, uint64_t deadline, bool only_try) noexcept
     {
-        taken_place taken = { this, 0, false };
+        taken_place taken(this);
         const int result = take_(taken, deadline, only_try);
-        if (result != 0) return result;
+        return result == 0 ? put_(taken, message, deadline, only_try) : result;
+    }
+    int put_(taken_place &taken, T &message, uint64_t deadline, bool only_try) noexcept
+    {
         ::new (static_cast<void *>(at_(taken.place))) T(std::move(message));
         return hand_over_(taken, &message, deadline, only_try);
     }
@@ -656,10 +512,7 @@ template <class T> class channel<T, false>
 /* What this process has waited so far, as cc_counters() tells it; `out << concede::counters()` writes it to a stream of
  * any kind, a line each for lock, event and channel. */
 struct counters : cc_counters_t {
-    counters() noexcept
-    {
-        ::cc_counters(this);
-    }
+    counters() noexcept { ::cc_counters(this); }
 };
 
 namespace detail
@@ -689,45 +542,26 @@ namespace detail
 /* A case: what cc_select() is given, and what is left to do when it was chosen: for a copied message, nothing. */
 struct copied {
     cc_select_case_t one;
-    cc_select_case_t given() noexcept
-    {
-        return one;
-    }
-    int finish(int result) noexcept
-    {
-        return result;
-    }
+    cc_select_case_t given() noexcept { return one; }
+    int finish(int result) noexcept { return result; }
 };
 
 /* A message that is moved: the case waits for the number of a place, with a message in it or without. */
-template <class T> struct moved_recv {
-    channel<T, false> *from;
+template <class T, bool Sends> struct moved {
+    channel<T, false> *with; /* nullptr: never ready */
     T *message;
     uint32_t place;
     cc_select_case_t given() noexcept
     {
-        return CC_SELECT_CASE_RECV(from ? from->full_.native_handle() : nullptr, &place);
-    }
-    int finish(int result) noexcept
-    {
-        typename channel<T, false>::taken_place taken = { from, place, false };
-        return from->received_(taken, result, *message);
-    }
-};
-template <class T> struct moved_send {
-    channel<T, false> *to;
-    T *message;
-    uint32_t place;
-    cc_select_case_t given() noexcept
-    {
-        return CC_SELECT_CASE_RECV(to ? to->free_.native_handle() : nullptr, &place);
+        cc_channel_t *numbers = nullptr;
+        if (with) numbers = (Sends ? with->free_ : with->full_).native_handle();
+        return CC_SELECT_CASE_RECV(numbers, &place);
     }
     int finish(int result) noexcept
     {
         if (result != 0) return result;
-        typename channel<T, false>::taken_place taken = { to, place, false };
-        ::new (static_cast<void *>(to->at_(place))) T(std::move(*message));
-        return to->hand_over_(taken, message, CC_FOREVER, false);
+        typename channel<T, false>::taken_place taken(with, place);
+        return Sends ? with->put_(taken, *message, CC_FOREVER, false) : with->received_(taken, 0, *message);
     }
 };
 
@@ -754,11 +588,11 @@ template <class T> detail::copied on_send(channel<T, true> &to, const T &message
 {
     return { CC_SELECT_CASE_SEND(wanted ? to.native_handle() : nullptr, &message) };
 }
-template <class T> detail::moved_recv<T> on_recv(channel<T, false> &from, T &message, bool wanted = true) noexcept
+template <class T> detail::moved<T, false> on_recv(channel<T, false> &from, T &message, bool wanted = true) noexcept
 {
     return { wanted ? &from : nullptr, &message, 0 };
 }
-template <class T> detail::moved_send<T> on_send(channel<T, false> &to, T &message, bool wanted = true) noexcept
+template <class T> detail::moved<T, true> on_send(channel<T, false> &to, T &message, bool wanted = true) noexcept
 {
     return { wanted ? &to : nullptr, &message, 0 };
 }
@@ -769,10 +603,7 @@ struct selected {
     int error;
     size_t which;
     int result;
-    explicit operator bool() const noexcept
-    {
-        return error == 0 && result == 0;
-    }
+    explicit operator bool() const noexcept { return error == 0 && result == 0; }
 };
 
 template <class... Cases> CC_MUST_USE_ selected select_until(order how, uint64_t deadline, Cases... cases) noexcept

@@ -49,7 +49,7 @@ CC_BEGIN_DECLS
 #define CC_SELECT_FAIR     UINT32_C(0)
 #define CC_SELECT_IN_ORDER UINT32_C(1)
 
-/* A select may have so many cases. */
+/* A select may have so many cases: far more than a thread can look at while it waits, so that more are a mistake. */
 #define CC_SELECT_MAX ((size_t)1000000)
 
 typedef struct cc_select_case {

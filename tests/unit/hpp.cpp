@@ -450,12 +450,8 @@ TEST(channel_destroys_what_nobody_received_and_survives_a_constructor_that_throw
 }
 
 struct alignas(64) wide {
-    explicit wide(int n = 0) noexcept : number(n)
-    {
-    }
-    wide(wide &&other) noexcept : number(other.number)
-    {
-    }
+    explicit wide(int n = 0) noexcept : number(n) {}
+    wide(wide &&other) noexcept : number(other.number) {}
     wide &operator=(wide &&other) noexcept
     {
         number = other.number;

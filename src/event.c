@@ -471,44 +471,83 @@ static void end_lookout_(cc_event_await_t *await, uint32_t instead)
     await->lookout = false;
 }
 
+/* Phase 1 begins: what it will do before it sleeps. Returns false if the deadline was past. */
+static bool begin_(cc_event_await_t *await)
+{
+    uint64_t now = await->deadline != CC_FOREVER ? cc_os_now_() : 0;
+    if (now >= await->deadline) return false;
+    if (!await->in_channel) await->probe_began = CC_PROBE_BEGAN_(event__wait__end); /* else channel.c has */
+    CC_PROBE_(event__wait__begin, await->event, await->in_channel);
+    await->phase = SNOOZING;
+    await->teaches = await->snooze_iters == 0;
+    await->spin_limit = cc_snooze_spin_limit_();
+    cc_snooze_t plan = plan_(await, await->deadline - now);
+    await->pauses_planned = await->pauses_left = plan.pauses;
+    await->yields_planned = await->yields_left = plan.yields;
+    await->gave_way = may_give_way_(await) && cc_snooze_gives_way_();
+    return true;
+}
+
+/* Phase 1: spins for another round; false: it has spun as long as it will. */
+static bool spins_on_(cc_event_await_t *await)
+{
+    look_out_(await);
+    if (await->pauses_left == 0) return false;
+    if (await->spun > 0 && lost_cpu_(await, cc_os_now_())) {
+        await->lost_cpu = true;
+        await->pauses_left = await->yields_left = 0;
+        return true;
+    }
+    spin_a_round_(await);
+    return true;
+}
+
+/* Phase 1, after its last round: ends at the deadline, or yields; false: it has yielded as often as it will. */
+static bool yields_on_(cc_event_await_t *await)
+{
+    uint64_t now = cc_os_now_();
+    await->asleep_at = (uint32_t)now;
+    if (now >= await->deadline) {
+        await->phase = ENDED;
+        return true;
+    }
+    if (await->yields_left == 0) return false;
+    yield_or_spin_(await, &now);
+    await->asleep_at = (uint32_t)now;
+    return true;
+}
+
+/* Phase 2: announces this thread, and lets the caller look again. A lookout that finds no room to listen stops being
+ * one, and looks, before it waits for room. */
+static void listen_and_look_(cc_event_await_t *await)
+{
+    if (await->lookout && is_full_(cc_load_relaxed(&await->event->waiters))) { /* relaxed: announce_() looks again */
+        end_lookout_(await, 0);
+        return;
+    }
+    if (await->elsewhere)
+        await->key = await->elsewhere->listen(await->elsewhere->there);
+    else
+        await->key = listen_(await->event, await->lookout ? CC_EVENT_LOOKOUT_ : 0);
+    if (await->lookout) note_catches_(0);
+    await->lookout = false;
+    await->announced = true;
+    await->phase = LISTENING;
+}
+
 bool cc_event_await_slow_(cc_event_await_t *await)
 {
-    cc_event_t *event = await->event;
-    cc_snooze_t plan;
-    uint64_t now = 0;
     switch (await->phase) {
     case START:
-        if (await->deadline != CC_FOREVER) {
-            now = cc_os_now_();
-            if (now >= await->deadline) return false;
-        }
-        if (!await->in_channel) await->probe_began = CC_PROBE_BEGAN_(event__wait__end); /* else channel.c has */
-        CC_PROBE_(event__wait__begin, event, await->in_channel);
-        await->phase = SNOOZING;
-        await->teaches = await->snooze_iters == 0;
-        await->spin_limit = cc_snooze_spin_limit_();
-        plan = plan_(await, await->deadline - now);
-        await->pauses_planned = await->pauses_left = plan.pauses;
-        await->yields_planned = await->yields_left = plan.yields;
-        await->gave_way = may_give_way_(await) && cc_snooze_gives_way_();
-        if (await->gave_way) return true;
-        look_out_(await);
-        if (await->pauses_left == 0) break;
-        spin_a_round_(await);
-        return true;
+        if (!begin_(await)) return false;
+        if (await->gave_way || spins_on_(await) || yields_on_(await)) return true;
+        break;
     case SNOOZING:
         if (await->came_to_yields) judge_yield_(await);
         /* Others get on with it, on this very CPU: it sleeps, or they would take turns for ever. */
         if (await->gave_way && await->overtaken > 0) await->pauses_left = await->yields_left = 0;
-        look_out_(await);
-        if (await->pauses_left == 0) break;
-        if (lost_cpu_(await, cc_os_now_())) {
-            await->lost_cpu = true;
-            await->pauses_left = await->yields_left = 0;
-            return true;
-        }
-        spin_a_round_(await);
-        return true;
+        if (spins_on_(await) || yields_on_(await)) return true;
+        break;
     case LISTENING:
         /* Phase 3: sleep. */
         await->phase = (await->elsewhere ? await->elsewhere->sleep(await) : sleep_once_(await)) ? SLEPT : EXPIRED;
@@ -520,35 +559,7 @@ bool cc_event_await_slow_(cc_event_await_t *await)
         break;
     default: return false;
     }
-
-    if (await->phase == SNOOZING) {
-        /* Phase 1, after its last round: yield as often as planned. */
-        now = cc_os_now_();
-        await->asleep_at = (uint32_t)now;
-        if (now >= await->deadline) {
-            await->phase = ENDED;
-            return true;
-        }
-        if (await->yields_left > 0) {
-            yield_or_spin_(await, &now);
-            await->asleep_at = (uint32_t)now;
-            return true;
-        }
-    }
-    /* A lookout that finds no room to listen stops being one, and looks, before it waits for room. */
-    if (await->lookout && is_full_(cc_load_relaxed(&event->waiters))) { /* relaxed: announce_() looks again */
-        end_lookout_(await, 0);
-        return true;
-    }
-    /* Phase 2: announce, and let the caller look again. */
-    if (await->elsewhere)
-        await->key = await->elsewhere->listen(await->elsewhere->there);
-    else
-        await->key = listen_(event, await->lookout ? CC_EVENT_LOOKOUT_ : 0);
-    if (await->lookout) note_catches_(0);
-    await->lookout = false;
-    await->announced = true;
-    await->phase = LISTENING;
+    listen_and_look_(await);
     return true;
 }
 

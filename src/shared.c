@@ -91,7 +91,9 @@ static int report_(cc_shared_t *shared)
     return 0;
 }
 
-/* A wait that is soon over does not look at the clock, and many of them in a row would never look for deaths. */
+/* A wait that is soon over does not look at the clock, and many of them in a row would never look for deaths. Each
+ * 256th does: the clock takes 20 ns (`concede info` on AMD Zen 3), so that is less than 0.1 ns a wait, and 256 waits
+ * that spin for as long as is worth it, some 25 us, are 6 ms. */
 enum { LOOK_EVERY = 256 };
 static bool is_turn_(cc_shared_t *shared)
 {

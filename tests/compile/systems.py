@@ -11,7 +11,7 @@ from checks import case, main, need, run, tool  # noqa: E402
 
 # system: clang's target, and what its os_<system>.c may ask of the system (None: another object format, not looked at)
 UNIX = (r"pipe|fcntl|read|write|close|pthread_setcancelstate|"
-        r"shm_open|shm_unlink|ftruncate|pwrite|fstat|fstatvfs|mmap|munmap|open|fchmod|geteuid|memset|"
+        r"shm_open|shm_unlink|ftruncate|pwrite|fstat|fstatvfs|mmap|munmap|open|fchmod|geteuid|getrlimit|memset|"
         r"pthread_(once|atfork|mutex_(init|lock|unlock))")
 SYSTEMS = {
     "macos": ("arm64-apple-macos11", None),

@@ -129,8 +129,8 @@ static int32_t since_(uint32_t then, uint32_t now)
 
 /* Threads that run without ever waiting are seen nowhere. But where the CPU time of all our threads together comes near
  * to what all CPUs have, there is no room for a neighbour. That is looked at when a CPU is lost, once in so many ticks,
- * because the time may be some of them behind (4 ms for each CPU, at 250 timer interrupts a second). Ours are all of them
- * from four fifths on: a neighbour on each CPU takes half of it, and the time that is behind is a quarter of the
+ * because the time may be some of them behind (4 ms for each CPU, at 250 timer interrupts a second). Ours are all of
+ * them from four fifths on: a neighbour on each CPU takes half of it, and the time that is behind is a quarter of the
  * shortest window. After a long while without a loss there is nothing to go by, and nobody knows whose the CPUs are
  * until it is looked at again. */
 enum { WINDOW = 16, WINDOW_MAX = 16 * WINDOW };

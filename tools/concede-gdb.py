@@ -154,7 +154,7 @@ def say_lock(value):
     owed = word & constant("CC_LOCK_OWED_", 16)
     count = asleep_on(address_of(value))
     return joined("held" if held else "handed over" if owed else "free", "%d asleep" % count if count else None,
-                  "owed" if owed else None)
+                  "1 owed" if owed else None)
 
 
 def event_counts(event):

@@ -103,7 +103,7 @@ def objects_are_told_in_words():
 def lock_that_is_owed_says_so():
     out = session("set variable lock.word += 16", "print lock", "set variable lock.word -= 1", # OWED, HELD
                   "print lock")
-    need(printed(out) == ["held, 2 asleep, owed", "handed over, 2 asleep, owed"], out)
+    need(printed(out) == ["held, 2 asleep, 1 owed", "handed over, 2 asleep, 1 owed"], out)
 
 
 @case

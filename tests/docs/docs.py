@@ -303,7 +303,7 @@ TRIED = {
     "concede-pthread.7, LD_PRELOAD=": ("tests/preload/try.py", "LD_PRELOAD"),
     "concede.1, concede ": ("tests/tool/tool.py", "every_command_in_readme_and_manual"),
     "concede.7, cc ": ("tests/consumers/consumers.py", "man/concede.7"),
-    "concede_debug.7, (gdb) print lock": ("tests/consumers/gdb.py", "held, 2 asleep, owed"),
+    "concede_debug.7, (gdb) print lock": ("tests/consumers/gdb.py", "held, 2 asleep, 1 owed"),
     "concede_debug.7, concede: ": ("tests/docs/docs.py", "message_of_the_debug_mode_is"),
     "concede_probes.7, cat >waits.bt": ("tests/compile/probes.py", "tracer_records_waits_that_tune_reads"),
     "concede_probes.7, perf buildid": ("tests/compile/probes.py", "perf_records_waits_that_tune_reads"),

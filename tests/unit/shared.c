@@ -830,6 +830,38 @@ static pid_t child_that_opens(const char *of)
     return child;
 }
 
+/* The receiver said DRAINED and died before it moved on from the slot that the sender stamped then, which the sender was
+ * told does not count. */
+TEST(a_message_after_the_end_is_not_received_by_the_next_receiver)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    cc_shared_t *shared, *successor;
+    uint64_t message = 1;
+    cc_channel_options_t options = options_of(CC_CHANNEL_SPSC, 4, 8);
+    REQUIRE(cc_shared_create(&shared, own_name(), &options) == 0);
+    cc_channel_t *channel = cc_shared_channel(shared);
+    pid_t child = fork();
+    if (child == 0) {
+        cc_shared_t *own;
+        if (cc_shared_open(&own, name) != 0) _exit(1);
+        cc_channel_t *of_child = cc_shared_channel(own);
+        cc_channel_close(of_child);
+        if (cc_channel_recv(of_child, &message) != EPIPE) _exit(1);
+        of_child->spsc.next = of_child->spsc.head;
+        raise(SIGKILL);
+    }
+    waitpid(child, NULL, 0);
+    cc_spsc_write_one_(channel, &message, channel->layout);
+    CHECK_EQ(cc_spsc_sent_(channel, 1), 0);
+    REQUIRE(cc_shared_open(&successor, name) == 0);
+    CHECK(cc_channel_peek(cc_shared_channel(successor)) == NULL);
+    CHECK_EQ(cc_channel_try_recv(cc_shared_channel(successor), &message), EPIPE);
+    CHECK_EQ(cc_channel_recv(cc_shared_channel(successor), &message), EPIPE);
+    cc_shared_close(successor);
+    cc_shared_close(shared);
+    CHECK_EQ(cc_shared_unlink(name), 0);
+}
+
 /* A name is removed while it is in use, and given to another segment: neither knows of who dies in the other. */
 TEST(a_name_that_is_used_again_is_another_segment)
 {

@@ -830,8 +830,8 @@ static pid_t child_that_opens(const char *of)
     return child;
 }
 
-/* The receiver said DRAINED and died before it moved on from the slot that the sender stamped then, which the sender was
- * told does not count. */
+/* The receiver said DRAINED and died before it moved on from the last slot. The sender stamped that slot then, and was
+ * told that its message does not count. */
 TEST(a_message_after_the_end_is_not_received_by_the_next_receiver)
 {
     SKIP_IF(!is_there(), "this system has none");

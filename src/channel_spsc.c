@@ -103,8 +103,9 @@ bool cc_spsc_is_drained_(cc_channel_t *channel)
     if (cc_spsc_has_message_(channel, channel->layout)) return false;
     seen = CC_CHANNEL_CLOSED_;
     if (cc_cas_release(&channel->closed, &seen, CC_CHANNEL_DRAINED_)) { /* [spsc.last] pairs with the sender's load */
-        /* The sender may still stamp this position. One lap on, the receiver does not take that for a message. */
-        channel->spsc.next = (cc_index_)(channel->spsc.next + 2 * (channel->mask + 1));
+        /* The sender may still stamp this position. One lap on, the receiver does not take that for a message.
+         * relaxed: the receiver's own; between processes cc_shared_spsc_bury_() may store the same */
+        cc_store_relaxed(&channel->spsc.next, (cc_index_)(channel->spsc.next + 2 * (channel->mask + 1)));
         return true;
     }
     /* [spsc.last] The sender was first: this pairs with its swap to ACCEPTED, so its stamps are there. */

@@ -74,15 +74,41 @@ static int allocate_(int descriptor, size_t bytes)
     return result == 0 ? 0 : result == -EOPNOTSUPP || result == -ENOSYS ? ENOSYS : ENOMEM;
 }
 
+/* Enters an open file in the table. If another thread has forked since `over` was read from forks_over_, before the
+ * file was opened, a child may have it, too, and would keep the locks when this process is dead: then the descriptor
+ * gets another open file, until no fork comes in between. That is given up after about a second; it may be this very
+ * thread that is forking, in a handler of the program's.
+ *
+ * If the child's memory lacks the entry, the entry was written after the fork had copied that page, and the count
+ * before: a write to a page that was copied goes by the system, and what comes after it sees the count. */
+static int keep_own_alone_(int own, uint32_t over)
+{
+    int again, error = keep_own_(own);
+    for (int tries = 0; error == 0 && tries < 10000; tries++) {
+        if (cc_load_relaxed(&forks_begun_) == over) break; /* relaxed: see above */
+        if (tries > 0) cc_os_sleep_(100000);               /* 0.1 ms: a fork takes longer */
+        over = cc_load_relaxed(&forks_over_);              /* relaxed: a count */
+        error = open_again_(own, &again);
+        if (error == 0) {
+            if (SYSTEM_CALL(SYS_dup3, again, own, O_CLOEXEC) < 0) error = ENOMEM;
+            close_(again);
+        }
+        if (error != 0) forget_own_(own);
+    }
+    return error;
+}
+
 int cc_os_segment_create_(const char *name, size_t bytes, int *own, int *handed_on)
 {
     int error;
     if (!may_have_(bytes)) return ENOMEM;
+    settle_();
+    uint32_t over = cc_load_relaxed(&forks_over_); /* relaxed: a count */
     if (name) {
         error = open_path_("/dev/shm", name, O_CREAT | O_EXCL | O_NOFOLLOW, own);
         if (error != 0) return error == ENOENT ? ENOSYS : error;
         error = allocate_(*own, bytes);
-        if (error == 0) error = keep_own_(*own);
+        if (error == 0) error = keep_own_alone_(*own, over);
         if (error != 0) {
             (void)cc_os_segment_unlink_(name);
             close_(*own);
@@ -98,7 +124,7 @@ int cc_os_segment_create_(const char *name, size_t bytes, int *own, int *handed_
         error = result == 0 ? open_again_(*handed_on, own) : ENOSYS;
     }
     if (error == 0) {
-        error = keep_own_(*own);
+        error = keep_own_alone_(*own, over);
         if (error != 0) close_(*own);
     }
     if (error != 0) close_(*handed_on);
@@ -117,6 +143,8 @@ static int check_owner_(int own)
 
 int cc_os_segment_open_(const char *name, int descriptor, int *own, uint64_t *bytes)
 {
+    settle_();
+    uint32_t over = cc_load_relaxed(&forks_over_); /* relaxed: a count */
     int error = name ? open_path_("/dev/shm", name, O_NOFOLLOW, own) : open_again_(descriptor, own);
     if (error != 0) return error == ELOOP || error == EISDIR ? EPROTO : error == EPERM ? EACCES : error;
     if (!name) {
@@ -126,7 +154,7 @@ int cc_os_segment_open_(const char *name, int descriptor, int *own, uint64_t *by
     if (name && error == 0) error = check_owner_(*own);
     long end = SYSTEM_CALL(SYS_lseek, *own, (long)0, SEEK_TO_END_);
     *bytes = end < 0 ? 0 : (uint64_t)end;
-    if (error == 0) error = keep_own_(*own);
+    if (error == 0) error = keep_own_alone_(*own, over);
     if (error != 0) close_(*own);
     return error;
 }
@@ -155,11 +183,6 @@ int cc_os_segment_find_locks_(int own, uint64_t where)
     return where == 0 ? 0 : EPROTO;
 }
 
-void cc_os_segment_close_(int own)
-{
-    close_own_(own);
-}
-
 /* The calls for locks of the open file take positions of 64 bits on every machine. */
 #if defined(SYS_fcntl64)
 enum { LOCK_CALL_ = SYS_fcntl64 };
@@ -168,7 +191,7 @@ enum { LOCK_CALL_ = SYS_fcntl };
 #endif
 
 /* A call that fails tells nothing: then the other counts as alive. */
-static bool lock_call_(int own, uint32_t number, short type)
+static bool lock_call_(int own, uint32_t number, int64_t count, short type)
 {
     struct {
         short type, whence;
@@ -178,23 +201,30 @@ static bool lock_call_(int own, uint32_t number, short type)
     memset(&lock, 0, sizeof lock);
     lock.type = type;
     lock.start = number;
-    lock.length = 1;
+    lock.length = count;
     return SYSTEM_CALL(LOCK_CALL_, own, SET_LOCK_, &lock) == 0;
 }
 
 bool cc_os_segment_lock_(int own, uint32_t number)
 {
-    return lock_call_(own, number, F_WRLCK);
+    return lock_call_(own, number, 1, F_WRLCK);
 }
 
 bool cc_os_segment_lock_shared_(int own, uint32_t number)
 {
-    return lock_call_(own, number, F_RDLCK);
+    return lock_call_(own, number, 1, F_RDLCK);
 }
 
 void cc_os_segment_unlock_(int own, uint32_t number)
 {
-    (void)lock_call_(own, number, F_UNLCK);
+    (void)lock_call_(own, number, 1, F_UNLCK);
+}
+
+/* A child that another thread has just forked may have the open file, and would keep its locks. */
+void cc_os_segment_close_(int own)
+{
+    (void)lock_call_(own, 0, 0, F_UNLCK); /* all of them: a count of 0 is up to the end */
+    close_own_(own);
 }
 
 int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadline)

@@ -7,16 +7,25 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 /* A child of fork() has the descriptors and the memory of its parent, each of which holds the open file, and must not
- * keep what is the parent's; so it closes and covers them first of all. The table says which. */
+ * keep what is the parent's; so it closes and covers them first of all. The table says which. Another thread of the
+ * parent may be opening or closing a segment meanwhile:
+ *
+ *   it has opened the file, and not entered it yet     it sees by the counts that a fork came in between, and takes no
+ *                                                      lock by an open file that a child may have: keep_own_alone_()
+ *   it is mapping the file                             the entry says where, before anything is mapped there
+ *   it is closing the file                             it has given its locks back before it removes the entry */
 enum { OWN_MAX = 1024 };  /* segments open at a time: as many as a process may have descriptors, by default */
 static int own_[OWN_MAX]; /* descriptor + 1; 0: no entry */
 static struct {
     unsigned char *at; /* NULL: not mapped */
     size_t header, gap, bytes;
-} mapped_[OWN_MAX]; /* of the entry of own_ */
-static uint32_t forks_;
+} mapped_[OWN_MAX];                        /* of the entry of own_ */
+static uint32_t forks_begun_, forks_over_; /* by the threads of this process */
+static uint32_t forks_;                    /* that lie between this process and the first one */
+static int process_;                       /* whose table it is */
 static pthread_once_t at_fork_ = PTHREAD_ONCE_INIT;
 
 /* The place stays taken, so that whoever unmaps it unmaps nothing else. */
@@ -25,8 +34,21 @@ static void cover_(unsigned char *at, size_t bytes)
     (void)mmap(at, bytes, PROT_NONE, MAP_FIXED | ANONYMOUS_, -1, 0);
 }
 
-static void close_in_child_(void)
+static void begin_fork_(void)
 {
+    (void)cc_fetch_add_relaxed(&forks_begun_, 1); /* relaxed: keep_own_alone_() says what orders it */
+}
+
+static void end_fork_in_parent_(void)
+{
+    /* relaxed, all: a count. A fork that began before these handlers were set up was not counted. */
+    if (cc_load_relaxed(&forks_over_) != cc_load_relaxed(&forks_begun_)) (void)cc_fetch_add_relaxed(&forks_over_, 1);
+}
+
+/* A handler of the program's that runs before this one may have come here by a call, and then it is done. */
+static void end_fork_in_child_(void)
+{
+    if (forks_over_ == forks_begun_) return;
     for (int i = 0; i < OWN_MAX; i++) {
         int entry = cc_exchange_relaxed(&own_[i], 0); /* relaxed: the child has one thread */
         if (entry != 0) close_(entry - 1);
@@ -38,17 +60,27 @@ static void close_in_child_(void)
         mapped_[i].at = NULL;
     }
     forget_in_child_();
+    forks_over_ = forks_begun_;
     forks_++;
+    process_ = (int)getpid();
 }
 
 static void set_up_fork_(void)
 {
-    (void)pthread_atfork(NULL, NULL, close_in_child_);
+    cc_store_relaxed(&process_, (int)getpid()); /* relaxed: a process has one number */
+    (void)pthread_atfork(begin_fork_, end_fork_in_parent_, end_fork_in_child_);
+}
+
+/* First of all, in a call that uses the table. */
+static void settle_(void)
+{
+    pthread_once(&at_fork_, set_up_fork_);
+    if (cc_load_relaxed(&process_) != (int)getpid()) end_fork_in_child_(); /* relaxed: as above */
 }
 
 static int keep_own_(int descriptor)
 {
-    pthread_once(&at_fork_, set_up_fork_);
+    settle_();
     for (int i = 0; i < OWN_MAX; i++) {
         int none = 0;
         if (cc_cas_relaxed(&own_[i], &none, descriptor + 1)) return 0; /* relaxed: a list, and nothing hangs on it */
@@ -56,19 +88,24 @@ static int keep_own_(int descriptor)
     return ENOMEM;
 }
 
-static void close_own_(int own)
+static void forget_own_(int own)
 {
     for (int i = 0; i < OWN_MAX; i++) {
         int entry = own + 1;
         if (cc_load_relaxed(&own_[i]) == entry) mapped_[i].at = NULL; /* relaxed: the caller's own entry */
         if (cc_cas_relaxed(&own_[i], &entry, 0)) break;               /* relaxed: as above */
     }
+}
+
+static void close_own_(int own)
+{
+    forget_own_(own);
     close_(own);
 }
 
 uint32_t cc_os_forks_(void)
 {
-    pthread_once(&at_fork_, set_up_fork_);
+    settle_();
     return forks_;
 }
 
@@ -88,22 +125,30 @@ static bool map_at_(void *at, size_t bytes, int flags, int own, size_t offset)
     return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_FIXED | flags, own, (off_t)offset) != MAP_FAILED;
 }
 
+static bool map_parts_(unsigned char *at, int own, size_t header, size_t gap, size_t bytes)
+{
+    return map_at_(at, header, MAP_SHARED, own, 0) && map_at_(at + header, gap, ANONYMOUS_, -1, 0) &&
+           map_at_(at + header + gap, bytes - header, MAP_SHARED, own, header);
+}
+
+/* The entry is complete before the file is mapped: each of these calls takes the lock of the process's memory, as a
+ * fork does, so a child that has the file's memory has the entry, too. */
 void *cc_os_segment_map_(int own, size_t header, size_t gap, size_t bytes)
 {
-    int saved = errno;
+    int saved = errno, i = 0;
+    while (i < OWN_MAX && cc_load_relaxed(&own_[i]) != own + 1) i++; /* relaxed: the caller's own entry */
+    if (i == OWN_MAX) return NULL;
+    mapped_[i].header = header;
+    mapped_[i].gap = gap;
+    mapped_[i].bytes = bytes;
     unsigned char *at = (unsigned char *)mmap(NULL, bytes + gap, PROT_NONE, ANONYMOUS_, -1, 0);
-    if (at != MAP_FAILED && !(map_at_(at, header, MAP_SHARED, own, 0) && map_at_(at + header, gap, ANONYMOUS_, -1, 0) &&
-                              map_at_(at + header + gap, bytes - header, MAP_SHARED, own, header))) {
-        munmap(at, bytes + gap);
-        at = (unsigned char *)MAP_FAILED;
-    }
-    for (int i = 0; at != MAP_FAILED && i < OWN_MAX; i++) {
-        if (cc_load_relaxed(&own_[i]) != own + 1) continue; /* relaxed: the caller's own entry */
-        mapped_[i].header = header;
-        mapped_[i].gap = gap;
-        mapped_[i].bytes = bytes;
+    if (at != MAP_FAILED) {
         mapped_[i].at = at;
-        break;
+        if (!map_parts_(at, own, header, gap, bytes)) {
+            mapped_[i].at = NULL;
+            munmap(at, bytes + gap);
+            at = (unsigned char *)MAP_FAILED;
+        }
     }
     errno = saved;
     return at == MAP_FAILED ? NULL : at;

@@ -350,8 +350,6 @@ size_t cc_shared_send_now_(cc_channel_t *channel, const unsigned char *messages,
 size_t cc_shared_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n)
 {
     if (cc_shared_is_mpmc_(channel)) return cc_shared_mpmc_recv_now_(channel, messages, n);
-    /* relaxed: the receiver's own. The one that found the end may have died before it moved on from the last slot. */
-    if (cc_load_relaxed(&channel->closed) == CC_CHANNEL_DRAINED_) return 0;
     cc_shared_spsc_mend_receiver_(channel);
     return cc_spsc_recv_now_(channel, messages, n);
 }

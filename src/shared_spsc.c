@@ -15,9 +15,14 @@
 
 void cc_shared_spsc_bury_(cc_channel_t *channel)
 {
-    uint32_t open = CC_CHANNEL_OPEN_;
+    uint32_t seen = CC_CHANNEL_OPEN_;
     /* relaxed: see above. A channel that is closed needs no mending: nobody sends any more */
-    (void)cc_cas_relaxed(&channel->closed, &open, CC_CHANNEL_MEND_);
+    if (cc_cas_relaxed(&channel->closed, &seen, CC_CHANNEL_MEND_) || seen != CC_CHANNEL_DRAINED_) return;
+    /* The receiver that found the end may have died before it moved on from the last slot, where the sender may have
+     * put a message since that does not count. This is what it does itself, and the same if it has done it.
+     * relaxed, both: see above */
+    cc_index_ head = cc_load_relaxed(&channel->spsc.head);
+    cc_store_relaxed(&channel->spsc.next, (cc_index_)(head + 2 * (channel->mask + 1)));
 }
 
 void cc_shared_spsc_mend_sender_(cc_channel_t *channel)

@@ -732,6 +732,87 @@ TEST(a_child_of_fork_does_not_keep_its_parent_alive)
     check_child_of_fork(false);
 }
 
+/* A handler of the program's that was set up before the library's, and so runs before it in a child. */
+static cc_shared_t *inherited;
+static void close_inherited(void)
+{
+    cc_shared_close(inherited);
+}
+
+__attribute__((constructor)) static void set_up_handler(void)
+{
+    pthread_atfork(NULL, NULL, close_inherited);
+}
+
+TEST(a_handler_of_fork_may_close_what_the_child_inherited)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    cc_shared_t *shared;
+    cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, 8);
+    int ready[2];
+    char byte;
+    REQUIRE(cc_shared_create(&shared, own_name(), &options) == 0 && pipe(ready) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (cc_shared_open(&inherited, name) != 0) _exit(1);
+        pid_t grandchild = fork();
+        if (grandchild == 0) _exit(0);
+        if (waitpid(grandchild, NULL, 0) != grandchild || write(ready[1], "", 1) != 1) _exit(1);
+        for (;;) pause();
+    }
+    close(ready[1]);
+    CHECK_EQ(read(ready[0], &byte, 1), 1);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    CHECK_EQ(deaths_told(cc_shared_channel(shared), 1), 1);
+    close(ready[0]);
+    cc_shared_close(shared);
+    CHECK_EQ(cc_shared_unlink(name), 0);
+}
+
+/* Each child that has the open file of a number keeps that number's lock. */
+static uint32_t forks_are_over;
+static void *opens_and_closes(void *unused)
+{
+    (void)unused;
+    while (!cc_load_relaxed(&forks_are_over)) {
+        cc_shared_t *shared;
+        if (cc_shared_open(&shared, name) == 0) cc_shared_close(shared);
+    }
+    return NULL;
+}
+
+TEST(a_child_does_not_keep_what_another_thread_was_opening_or_closing)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    enum { CHILDREN = 200, OTHERS = 62 };
+    cc_shared_t *shared, *others[OTHERS];
+    cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, 8);
+    pid_t children[CHILDREN];
+    pthread_t thread;
+    REQUIRE(cc_shared_create(&shared, own_name(), &options) == 0);
+    cc_store_relaxed(&forks_are_over, 0);
+    REQUIRE(pthread_create(&thread, NULL, opens_and_closes, NULL) == 0);
+    for (int i = 0; i < CHILDREN; i++) {
+        children[i] = fork();
+        if (children[i] == 0)
+            for (;;) pause();
+        usleep(200);
+    }
+    cc_store_relaxed(&forks_are_over, 1);
+    pthread_join(thread, NULL);
+    int opened = 0;
+    while (opened < OTHERS && cc_shared_open(&others[opened], name) == 0) opened++;
+    CHECK_EQ(opened, OTHERS);
+    while (opened > 0) cc_shared_close(others[--opened]);
+    for (int i = 0; i < CHILDREN; i++) {
+        kill(children[i], SIGKILL);
+        waitpid(children[i], NULL, 0);
+    }
+    cc_shared_close(shared);
+    CHECK_EQ(cc_shared_unlink(name), 0);
+}
+
 static pid_t child_that_opens(const char *of)
 {
     int ready[2];
@@ -747,6 +828,38 @@ static pid_t child_that_opens(const char *of)
     CHECK_EQ(read(ready[0], &byte, 1), 1);
     close(ready[0]);
     return child;
+}
+
+/* The receiver said DRAINED and died before it moved on from the last slot. The sender stamped that slot then, and was
+ * told that its message does not count. */
+TEST(a_message_after_the_end_is_not_received_by_the_next_receiver)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    cc_shared_t *shared, *successor;
+    uint64_t message = 1;
+    cc_channel_options_t options = options_of(CC_CHANNEL_SPSC, 4, 8);
+    REQUIRE(cc_shared_create(&shared, own_name(), &options) == 0);
+    cc_channel_t *channel = cc_shared_channel(shared);
+    pid_t child = fork();
+    if (child == 0) {
+        cc_shared_t *own;
+        if (cc_shared_open(&own, name) != 0) _exit(1);
+        cc_channel_t *of_child = cc_shared_channel(own);
+        cc_channel_close(of_child);
+        if (cc_channel_recv(of_child, &message) != EPIPE) _exit(1);
+        of_child->spsc.next = of_child->spsc.head;
+        raise(SIGKILL);
+    }
+    waitpid(child, NULL, 0);
+    cc_spsc_write_one_(channel, &message, channel->layout);
+    CHECK_EQ(cc_spsc_sent_(channel, 1), 0);
+    REQUIRE(cc_shared_open(&successor, name) == 0);
+    CHECK(cc_channel_peek(cc_shared_channel(successor)) == NULL);
+    CHECK_EQ(cc_channel_try_recv(cc_shared_channel(successor), &message), EPIPE);
+    CHECK_EQ(cc_channel_recv(cc_shared_channel(successor), &message), EPIPE);
+    cc_shared_close(successor);
+    cc_shared_close(shared);
+    CHECK_EQ(cc_shared_unlink(name), 0);
 }
 
 /* A name is removed while it is in use, and given to another segment: neither knows of who dies in the other. */

@@ -14,7 +14,8 @@
  *   bit 2       SHARED    others want it, too: the releases are counted
  *   bit 3       SURE      the release is a read-modify-write, for sure
  *   bit 4       OWED      a turn is owed to those who have slept: the next release hands the lock over to one of them
- *   bits 5..7             unused
+ *   bit 5       INSISTED  one of these insists: OWED stays until it has had its own turn
+ *   bits 6, 7             unused
  *   bits 8..31  RELEASES  how often it was released by a read-modify-write, modulo 2^24: tells a waiter whether the
  *                         same section goes on. A release by a store leaves 0
  *
@@ -25,7 +26,8 @@
  *                                                       has slept, SURE, too. Who did not wait leaves them, but at
  *                                                       every 64th release, or 4096th if SURE, it takes them away
  *   take back   free           HELD PARKED              one who has slept: others may still
- *   inherit     handed over    HELD PARKED              one who has slept, whoever asked for the turn
+ *   inherit     handed over    HELD PARKED              one who has slept, whoever asked for the turn. If INSISTED, and
+ *                                                       not by itself, OWED INSISTED stay
  *   store       HELD alone     0                        the holder, where the system has restartable sequences
  *   release     HELD           the same but HELD,       the holder, else; then it wakes one if PARKED. The lock is free
  *                              RELEASES + 1             then or, if OWED, handed over
@@ -36,15 +38,25 @@
  *   be sure     warned         the same and SURE        the same one or another, after a barrier
  *   park        HELD           the same and PARKED      one who goes to sleep
  *   claim       HELD           the same and OWED        one who has slept and has waited too long
- *   give up     HELD           PARKED                   one who has slept and is late; OWED stays if it never claimed
+ *   insist      HELD           the same, OWED INSISTED  the same one, who was woken in vain IN_VAIN times; not
+ *                                                       if another insists
+ *   give up     HELD           PARKED                   one who has slept and is late; OWED stays if it never
+ *                                                       claimed, or if another insists
  *
  * A release that finds OWED hands over: a newcomer finds the lock neither free nor held, and waits. One who has slept
  * takes it and the debt is paid, whoever claimed it: so many who have waited too long get one turn after the other, and
  * in between whoever runs may take the lock. If each were owed a turn of its own, each release would hand over, and
  * nobody work until the next one has woken up: with 64 threads and sections of 100 us that takes an eighth of the rate
- * (lock.map). A handover is never left behind: OWED goes before the last one who claimed does. It either takes the
- * lock, which it finds free, and then there is no OWED, or inherits it, or gives up; and before it gives up it takes
- * what was handed over.
+ * (lock.map). A handover is never left behind: OWED goes before the last one who claimed does, or who insists. It
+ * either takes the lock, which it finds free, and then there is no OWED, or inherits it, or gives up; and before it
+ * gives up it takes what was handed over.
+ *
+ * By claims alone one could wait for ever. It is woken in vain, because the one who woke it took the lock back, and
+ * claims; but before the section is over it sleeps again, behind all others. The first of them is handed the lock, and
+ * when that one releases it, the next is woken in vain, and so on: with three threads it may be the same one each time.
+ * So it insists. From then on nobody is woken in vain: each release hands over to the sleeper that it wakes, and those
+ * who take turns meanwhile sleep behind the one who insists. Where the system wakes sleepers in their order, it has the
+ * lock when all before it have had it once.
  *
  * No wake-up is lost where releasing is a read-modify-write of the word, as going to sleep is: either the release sees
  * PARKED, or the sleeper's compare-and-swap fails; and the kernel compares the word again as it puts the sleeper to
@@ -69,6 +81,7 @@ enum {
     SHARED = CC_LOCK_SHARED_,
     SURE = CC_LOCK_SURE_,
     OWED = CC_LOCK_OWED_,
+    INSISTED = CC_LOCK_INSISTED_,
     RELEASES = CC_LOCK_RELEASES_
 };
 
@@ -88,6 +101,8 @@ enum {
  *                as much outside, lock.map is half as fast again with 8 as with 1, and a tenth faster than with 2
  *   OWED_NS      from the first sleep until the waiter is owed a turn. With twice as much, 2 threads and sections of
  *                100 us wait longer than parking_lot's, which is handed over as often (lock.map, p99)
+ *   IN_VAIN      wake-ups in vain before a waiter insists. With 2, 64 threads in sections of 100 us lost 2 to 5 % of
+ *                their rate, with 4 nothing (three runs of 1.4 to 2 s on 2 CPUs of AMD EPYC under KVM)
  *   MANY         releases, more than there can be while a waiter is away, so that a count which shows them is another
  *   UNLUCKY      short sections that may be lost one by one before it backs off. With 0 the longest waits of 2 threads
  *                with 100 ns outside are ten times as long (lock.map, p999); with 4 nothing gets better
@@ -99,6 +114,9 @@ enum {
 #endif
 #if !defined(CC_LOCK_OWED_NS)
 #define CC_LOCK_OWED_NS 500000
+#endif
+#if !defined(CC_LOCK_IN_VAIN)
+#define CC_LOCK_IN_VAIN 4
 #endif
 enum { NEAREST_NS = 16, LOOK_NS = 32, SHORT_NS = 500, AWAY_MAX_NS = 1000000 };
 enum { YIELD_AFTER_NS = 4000, SOONER = 8, MANY = 1 << 20, UNLUCKY = 2 };
@@ -163,6 +181,8 @@ typedef struct waiter {
     bool has_slept;   /* so a wake-up may have been meant for it, and it must not get lost */
     bool may_inherit; /* what was handed over */
     bool has_claimed; /* OWED may be its doing */
+    bool insists;     /* INSISTED is its doing */
+    uint32_t in_vain; /* how often it was woken and somebody else had the lock */
     bool is_late;     /* its deadline has passed */
 } waiter_t;
 
@@ -176,10 +196,16 @@ static bool may_take_(const waiter_t *w, uint32_t seen)
     return is_free_(seen) || (!(seen & HELD) && w->may_inherit);
 }
 
+/* What is owed no longer when this one, who has claimed or inherits, has the lock or gives up. */
+static uint32_t paid_(const waiter_t *w, uint32_t seen)
+{
+    return w->insists ? OWED | INSISTED : seen & INSISTED ? 0 : OWED;
+}
+
 /* The rows "take", "take back" and "inherit". */
 static bool take_(const waiter_t *w, uint32_t seen)
 {
-    uint32_t taken = seen & ~(uint32_t)(is_free_(seen) ? PARKED : OWED);
+    uint32_t taken = seen & ~(is_free_(seen) ? PARKED : paid_(w, seen));
     if (area_() > CC_LOCK_NO_AREA_) {
         if (w->has_lost) taken |= SHARED;
         if (w->has_slept || (seen & PARKED)) taken |= SHARED | SURE;
@@ -387,9 +413,12 @@ static bool sleep_(waiter_t *w, uint32_t seen)
     return result == 0;
 }
 
-static bool should_claim_(const waiter_t *w, uint32_t seen)
+/* What the rows "claim" and "insist" add to a held word; 0: it has not waited too long, or others have done so. */
+static uint32_t claim_(const waiter_t *w, uint32_t seen)
 {
-    return w->has_slept && !(seen & OWED) && cc_os_now_() - w->first_slept_at >= CC_LOCK_OWED_NS;
+    uint32_t claim = w->in_vain < CC_LOCK_IN_VAIN ? OWED : OWED | INSISTED;
+    if (!w->has_slept || (seen & INSISTED) || (seen & claim) == claim) return 0;
+    return cc_os_now_() - w->first_slept_at >= CC_LOCK_OWED_NS ? claim : 0;
 }
 
 /* Whether what is in a held word stays there until the release. If NONE comes after LOST the last stores are seen with
@@ -421,18 +450,22 @@ static bool sleep_for_it_(waiter_t *w)
     bool woken = false; /* and it has not spun since */
     for (;;) {
         uint32_t seen = look_(w);
+        uint32_t claim;
         if (may_take_(w, seen)) { /* take, take back, inherit */
             if (take_(w, seen)) return true;
         } else if (!is_sure_(seen)) { /* warn, be sure */
             make_sure_(w, seen);
         } else if (w->is_late) { /* give up; relaxed, here and below: passes on no data */
-            uint32_t left = w->has_claimed ? seen & ~(uint32_t)OWED : seen;
+            uint32_t left = w->has_claimed ? seen & ~paid_(w, seen) : seen;
             if (cc_cas_relaxed(&w->lock->word, &seen, left | PARKED)) return false;
-        } else if (should_claim_(w, seen)) { /* claim; before it spins, because the holder may need this CPU */
-            if (cc_cas_relaxed(&w->lock->word, &seen, seen | OWED)) w->has_claimed = true;
+        } else if ((claim = claim_(w, seen)) != 0) { /* claim, insist; before it spins: the holder may need this CPU */
+            if (!cc_cas_relaxed(&w->lock->word, &seen, seen | claim)) continue;
+            w->has_claimed = true;
+            w->insists = claim & INSISTED;
         } else if (woken) {
             if (spin_(w)) return true;
             cc_count_wake_in_vain_(CC_COUNT_LOCK_);
+            w->in_vain++;
             woken = false;
         } else if ((seen & PARKED) || cc_cas_relaxed(&w->lock->word, &seen, seen | PARKED)) { /* park */
             woken = sleep_(w, seen | PARKED);

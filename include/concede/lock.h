@@ -18,10 +18,11 @@
  * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with
  * more threads than CPUs. But nobody starves: if a thread still waits half a millisecond after it first slept, a turn
  * is owed to those that have slept. The next release hands the lock over to one of them, and a newcomer cannot take it
- * meanwhile; then whoever runs may take it again, until one that has slept is awake and claims the next turn. Where the
+ * meanwhile; then whoever runs may take it again, until one that has slept is awake and claims the next turn. One that
+ * was woken in vain four times insists: from then on each release hands over, until it has had its turn. Where the
  * system wakes sleepers in the order in which they fell asleep, as Linux does, all come to their turn; how long that
  * takes grows with their number. One that waits in acquire_spin cannot claim a turn, but after half a millisecond it
- * may take what is handed over, as one that has slept.
+ * may take what is handed over, as one that has slept; if such are many they may keep it among themselves.
  *
  * A condition that the lock protects is waited for with an event:
  *
@@ -64,6 +65,7 @@ enum {
     CC_LOCK_SHARED_ = 1 << 2,
     CC_LOCK_SURE_ = 1 << 3,
     CC_LOCK_OWED_ = 1 << 4,
+    CC_LOCK_INSISTED_ = 1 << 5,
     CC_LOCK_WAITERS_ = CC_LOCK_PARKED_ | CC_LOCK_OWED_,
     CC_LOCK_STATE_ = (1 << 8) - 1,
     CC_LOCK_RELEASES_ = 1 << 8,

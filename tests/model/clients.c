@@ -11,8 +11,10 @@
 /* Sleeps after which an event makes its notifiers fence: set by each setup. As many that find nobody end it. */
 #define CC_EVENT_SLEEPY  sleeps_until_fenced
 #define CC_EVENT_A_SLEEP 1
+/* Wake-ups in vain after which one who waits for a lock insists: set by each setup. */
+#define CC_LOCK_IN_VAIN wakes_until_it_insists
 #include <stdint.h>
-static uint32_t sleeps_until_fenced;
+static uint32_t sleeps_until_fenced, wakes_until_it_insists;
 
 /* Each call of the heavy fence is a place of its own that a mutant may lack. */
 #include <concede/event.h>
@@ -440,6 +442,7 @@ static void lock_begin(void)
     cc_lock_sequence_area_ = CC_LOCK_UNKNOWN_;
     find_out_();
     marks_ = 0;
+    wakes_until_it_insists = UINT32_MAX;
     *awaited_of_(&lock) = 0;
     model_statistic(awaited_of_(&lock));
     model_name(&lock.word, "lock");
@@ -460,6 +463,19 @@ static void lock_setup(void)
 static void lock_spins_setup(void)
 {
     lock_setup_on(2);
+}
+
+/* Who claims insists, so that few threads come to it. */
+static void lock_insists_setup(void)
+{
+    lock_setup();
+    wakes_until_it_insists = 0;
+}
+
+static void lock_insists_spins_setup(void)
+{
+    lock_spins_setup();
+    wakes_until_it_insists = 1;
 }
 
 static void lock_user(void)
@@ -499,7 +515,7 @@ static void lock_trier(void)
 
 static void lock_is_free(void)
 {
-    model_check(is_free_(lock.word));
+    model_check(is_free_(lock.word) && !(lock.word & INSISTED));
 }
 
 /* The last of the users frees the lock. */
@@ -1229,6 +1245,30 @@ static const model_client_t clients[] = {
       .finish = lock_is_free,
       BOUND(2),
       .clock_jumps = 1 },
+    { .name = "lock_insists",
+      .setup = lock_insists_setup,
+      .threads = { lock_user_twice, lock_user, lock_user },
+      .finish = lock_is_free,
+      BOUND(2),
+      .clock_jumps = 2 },
+    { .name = "lock_insists_timeout",
+      .setup = lock_insists_setup,
+      .threads = { lock_user_twice, lock_timed_user, lock_user },
+      .finish = lock_is_free,
+      BOUND(2),
+      .clock_jumps = 2 },
+    { .name = "lock_insists_two_timeouts",
+      .setup = lock_insists_setup,
+      .threads = { lock_user_twice, lock_timed_user, lock_timed_user },
+      .finish = lock_is_free,
+      BOUND(2),
+      .clock_jumps = 2 },
+    { .name = "lock_insists_beside_spinner",
+      .setup = lock_insists_spins_setup,
+      .threads = { lock_user_twice, lock_user, lock_spinner },
+      .finish = lock_is_free,
+      BOUND(2),
+      .clock_jumps = 2 },
     { .name = "lock_freed_by_last_of_two",
       .setup = lock_two_freeing_setup,
       .threads = { lock_freeing_user, lock_freeing_user },
@@ -1265,6 +1305,13 @@ static const model_client_t clients[] = {
     STORES("lock_store_timeout", MODEL_SEQUENCES, .threads = { lock_user, lock_user, lock_timed_user }, BOUND(2)),
     STORES("lock_store_handover", MODEL_SEQUENCES, .threads = { lock_user_twice, lock_user, lock_user }, BOUND(1),
            .clock_jumps = 1),
+    { .name = "lock_store_insists",
+      .setup = lock_insists_setup,
+      .threads = { lock_user_twice, lock_user, lock_timed_user },
+      .finish = lock_is_free,
+      .sequences = MODEL_SEQUENCES,
+      BOUND(1),
+      .clock_jumps = 1 },
     STORES("lock_store_try", MODEL_SEQUENCES, .threads = { lock_user_twice, lock_user, lock_trier }, BOUND(2)),
     { .name = "lock_store_spins",
       .setup = lock_spins_setup,

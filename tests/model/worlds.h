@@ -128,6 +128,7 @@ static void lock_world_setup(void)
 {
     lock_setup_on(some_cpus());
     world_setup(3 + model_choose(7));
+    wakes_until_it_insists = (const uint32_t[]){ 0, 1, UINT32_MAX }[model_choose(3)];
 }
 
 static bool lock_world_acquire(void)

@@ -690,6 +690,74 @@ TEST(whoever_gives_up_without_a_claim_leaves_the_claims_of_others)
     CHECK_EQ(state(), HELD | PARKED | OWED);
 }
 
+/* Two others keep to a beat in which our sleeper is always the one who is woken in vain: one of them takes what is
+ * handed over, and then takes the lock back when it is free, before the sleeper, whom it woke, is awake. */
+static unsigned turns_of_others;
+static void others_have_every_turn(void)
+{
+    REQUIRE(++turns_of_others < 100);
+    fake.now_ns += MS;
+    cc_lock_release(&lock);
+    if (lock.word & OWED) { /* what is handed over, and newcomers do not get it */
+        CHECK(!cc_lock_try_acquire(&lock));
+        waiter_t other = one_who_has_slept(false);
+        CHECK(may_take_(&other, lock.word) && take_(&other, lock.word));
+        cc_lock_release(&lock);
+    }
+    if (cc_lock_try_acquire(&lock)) CHECK(!(lock.word & OWED));
+}
+
+TEST(whoever_is_woken_in_vain_again_and_again_has_its_turn_before_newcomers_have_another)
+{
+    for (uint32_t cpus = 1; cpus <= 2; cpus++) {
+        set_up_held(cpus);
+        turns_of_others = 0;
+        fake.asleep = others_have_every_turn;
+        cc_lock_acquire(&lock);
+        CHECK(turns_of_others > CC_LOCK_IN_VAIN);      /* for a while that is allowed */
+        CHECK(turns_of_others <= CC_LOCK_IN_VAIN + 2); /* the first is too early for a claim */
+        CHECK_EQ(lock.word & (OWED | INSISTED), 0);
+        cc_lock_release(&lock);
+        CHECK(is_free_(lock.word));
+    }
+}
+
+/* While one insists each release hands over, and whoever else has slept takes its turn without paying the debt. */
+TEST(a_debt_that_somebody_insists_on_is_paid_by_its_own_turn_alone)
+{
+    set_up(1);
+    lock.word = HELD | PARKED | OWED | INSISTED;
+    for (unsigned i = 0; i < 4; i++) {
+        cc_lock_release(&lock);
+        CHECK(!cc_lock_try_acquire(&lock));
+        waiter_t w = one_who_has_slept(i & 1);
+        w.insists = i == 3;
+        CHECK(may_take_(&w, lock.word) && take_(&w, lock.word));
+        CHECK_EQ(lock.word % RELEASES & (HELD | PARKED | OWED | INSISTED),
+                 w.insists ? HELD | PARKED : HELD | PARKED | OWED | INSISTED);
+    }
+    CHECK_EQ(fake.wakes, 4);
+}
+
+static void another_insists(void)
+{
+    if (fake.waits == 3) lock.word |= OWED | INSISTED;
+}
+
+TEST(whoever_gives_up_takes_away_what_it_insists_on_and_leaves_it_to_another_who_does)
+{
+    set_up_held(1); /* it is woken in vain until it insists, and its time is over */
+    FAKE_SCRIPT({ 0, 2 * MS }, { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 });
+    CHECK(!cc_lock_acquire_timeout(&lock, 10 * MS));
+    CHECK_EQ(fake.waits, 9);
+    CHECK_EQ(lock.word % RELEASES & (HELD | PARKED | OWED | INSISTED), HELD | PARKED);
+    set_up_held(1); /* it has claimed by then, but another insists */
+    fake.before_sleep = another_insists;
+    FAKE_SCRIPT({ 0, 2 * MS }, { 0, 0 });
+    CHECK(!cc_lock_acquire_timeout(&lock, 10 * MS));
+    CHECK_EQ(lock.word % RELEASES & (HELD | PARKED | OWED | INSISTED), HELD | PARKED | OWED | INSISTED);
+}
+
 /* The woken one waits for our CPU. */
 static void the_woken_one_has_a_turn(void)
 {

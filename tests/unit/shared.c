@@ -423,7 +423,8 @@ TEST(sixty_three_may_have_it_open)
     close(fd);
 }
 
-static pid_t child_that_waits(int fd)
+/* A child that has the segment open, by this name or, if there is none, by the descriptor. */
+static pid_t child_that_waits(const char *by_name, int fd)
 {
     int ready[2];
     char byte;
@@ -431,12 +432,13 @@ static pid_t child_that_waits(int fd)
     pid_t child = fork();
     if (child == 0) {
         cc_shared_t *shared;
-        if (cc_shared_open_fd(&shared, fd) != 0 || write(ready[1], "", 1) != 1) _exit(1);
+        int error = by_name ? cc_shared_open(&shared, by_name) : cc_shared_open_fd(&shared, fd);
+        if (error != 0 || write(ready[1], "", 1) != 1) _exit(1);
         for (;;) pause();
     }
+    close(ready[1]);
     CHECK_EQ(read(ready[0], &byte, 1), 1);
     close(ready[0]);
-    close(ready[1]);
     return child;
 }
 
@@ -451,7 +453,7 @@ TEST(many_that_die_at_once_are_told_one_after_the_other_and_once_each)
     cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, 8);
     REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
     cc_channel_t *channel = cc_shared_channel(shared);
-    for (int i = 0; i < MANY; i++) children[i] = child_that_waits(fd);
+    for (int i = 0; i < MANY; i++) children[i] = child_that_waits(NULL, fd);
     for (int i = 0; i < MANY; i++) kill(children[i], SIGKILL);
     for (int i = 0; i < MANY; i++) waitpid(children[i], &status, 0);
     CHECK_EQ(cc_channel_recv_timeout(channel, &message, UINT64_C(20000000000)), EOWNERDEAD);
@@ -532,7 +534,7 @@ TEST(a_process_that_is_stopped_is_not_dead)
     cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, 8);
     REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
     cc_channel_t *channel = cc_shared_channel(shared);
-    pid_t child = child_that_waits(fd);
+    pid_t child = child_that_waits(NULL, fd);
     kill(child, SIGSTOP);
     CHECK_EQ(cc_channel_recv_timeout(channel, &message, 300000000), ETIMEDOUT);
     kill(child, SIGKILL);
@@ -561,7 +563,9 @@ TEST(two_that_die_at_once_beside_one_that_is_stopped_are_told_twice_to_each)
     int fd, status;
     cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, 8);
     REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
-    pid_t dead[2] = { child_that_waits(fd), child_that_waits(fd) }, stopped = child_that_waits(fd), hears = fork();
+    pid_t dead[2] = { child_that_waits(NULL, fd), child_that_waits(NULL, fd) };
+    pid_t stopped = child_that_waits(NULL, fd);
+    pid_t hears = fork();
     if (hears == 0) {
         cc_shared_t *own;
         if (cc_shared_open_fd(&own, fd) != 0) _exit(100);
@@ -595,7 +599,7 @@ TEST(a_sender_that_opens_while_another_is_buried_loses_nothing)
     cc_channel_options_t options = options_of(CC_CHANNEL_SPSC, 4, 8);
     REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
     cc_channel_t *channel = cc_shared_channel(shared);
-    pid_t child = child_that_waits(fd); /* the second participant */
+    pid_t child = child_that_waits(NULL, fd); /* the second participant */
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     channel->spsc.tail += 2;
@@ -631,7 +635,7 @@ TEST(a_process_that_is_stopped_while_it_buries_another_hides_nothing)
         char path[64];
         cc_channel_options_t options = options_of(kind, 4, 8);
         REQUIRE(cc_shared_create_fd(&shared, &options, &fd) == 0);
-        pid_t child = child_that_waits(fd); /* the second participant */
+        pid_t child = child_that_waits(NULL, fd); /* the second participant */
         kill(child, SIGKILL);
         waitpid(child, &status, 0);
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -639,7 +643,7 @@ TEST(a_process_that_is_stopped_while_it_buries_another_hides_nothing)
         struct flock lock = { .l_type = F_RDLCK, .l_start = 2, .l_len = 1 };
         REQUIRE(burier >= 0 && fcntl(burier, 37 /* F_OFD_SETLK */, &lock) == 0);
         CHECK_EQ(deaths_told(cc_shared_channel(shared), 1), 1);
-        child = child_that_waits(fd); /* it gets another number */
+        child = child_that_waits(NULL, fd); /* it gets another number */
         kill(child, SIGKILL);
         CHECK_EQ(deaths_told(cc_shared_channel(shared), 1), 1);
         waitpid(child, &status, 0);
@@ -813,23 +817,6 @@ TEST(a_child_does_not_keep_what_another_thread_was_opening_or_closing)
     CHECK_EQ(cc_shared_unlink(name), 0);
 }
 
-static pid_t child_that_opens(const char *of)
-{
-    int ready[2];
-    char byte;
-    REQUIRE(pipe(ready) == 0);
-    pid_t child = fork();
-    if (child == 0) {
-        cc_shared_t *shared;
-        if (cc_shared_open(&shared, of) != 0 || write(ready[1], "", 1) != 1) _exit(1);
-        for (;;) pause();
-    }
-    close(ready[1]);
-    CHECK_EQ(read(ready[0], &byte, 1), 1);
-    close(ready[0]);
-    return child;
-}
-
 /* The receiver said DRAINED and died before it moved on from the last slot. The sender stamped that slot then, and was
  * told that its message does not count. */
 TEST(a_message_after_the_end_is_not_received_by_the_next_receiver)
@@ -869,11 +856,11 @@ TEST(a_name_that_is_used_again_is_another_segment)
     cc_shared_t *first, *second, *none;
     cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, 8);
     REQUIRE(cc_shared_create(&first, own_name(), &options) == 0);
-    pid_t in_first = child_that_opens(name);
+    pid_t in_first = child_that_waits(name, -1);
     CHECK_EQ(cc_shared_unlink(name), 0);
     CHECK_EQ(cc_shared_open(&none, name), ENOENT);
     REQUIRE(cc_shared_create(&second, name, &options) == 0);
-    pid_t in_second = child_that_opens(name);
+    pid_t in_second = child_that_waits(name, -1);
     kill(in_first, SIGKILL);
     CHECK_EQ(deaths_told(cc_shared_channel(first), 1), 1);
     CHECK_EQ(deaths_told(cc_shared_channel(second), 0), 0);

@@ -101,8 +101,9 @@ enum {
  *                as much outside, lock.map is half as fast again with 8 as with 1, and a tenth faster than with 2
  *   OWED_NS      from the first sleep until the waiter is owed a turn. With twice as much, 2 threads and sections of
  *                100 us wait longer than parking_lot's, which is handed over as often (lock.map, p99)
- *   IN_VAIN      wake-ups in vain before a waiter insists. With 2, 64 threads in sections of 100 us lost 2 to 5 % of
- *                their rate, with 4 nothing (three runs of 1.4 to 2 s on 2 CPUs of AMD EPYC under KVM)
+ *   IN_VAIN      wake-ups in vain before a waiter insists: few, because if nobody insisted one of three threads could
+ *                be woken in vain for ever (tests/unit/lock.c). With 4, 3 threads in sections of 200 us have the rate
+ *                and the p999 that they have without a limit (lock.map on 2 CPUs of AMD EPYC under KVM)
  *   MANY         releases, more than there can be while a waiter is away, so that a count which shows them is another
  *   UNLUCKY      short sections that may be lost one by one before it backs off. With 0 the longest waits of 2 threads
  *                with 100 ns outside are ten times as long (lock.map, p999); with 4 nothing gets better

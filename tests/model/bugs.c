@@ -155,6 +155,18 @@ static void end(void)
 {
 }
 
+/* A word that only one thread uses, which begins it anew by a plain store: a fence that remembers its first life must
+ * not bring that back. */
+static void begin_anew_plainly(void)
+{
+    for (uint32_t life = 1; life <= 3; life++) cc_store_relaxed(&full, life);
+    cc_fence_full();
+    full = 0;
+    model_check(cc_load_relaxed(&full) == 0);
+    cc_fence_full();
+    model_check(cc_load_relaxed(&full) == 0);
+}
+
 static const model_client_t clients[] = {
     { .name = "lost_wake_up",
       .setup = setup,
@@ -188,6 +200,7 @@ static const model_client_t clients[] = {
       .setup = lock_setup,
       .threads = { lock_user_only_wakes, lock_user_only_wakes },
       .bound = MODEL_UNBOUNDED },
+    { .name = "begun_anew_plainly", .setup = setup, .threads = { begin_anew_plainly, end }, .bound = MODEL_UNBOUNDED },
     { .name = "spins_for_ever",
       .setup = lock_setup,
       .threads = { spin_for_ever, end },

@@ -99,38 +99,13 @@ static void site_used(model_site_t *site)
  * over. */
 void use(word_t *w, bool stores_to_it)
 {
-    w->users |= (uint8_t)bit((unsigned)run.self);
+    w->users |= (thread_set)bit((unsigned)run.self);
     w->stored |= stores_to_it;
     if (w->shared || w->statistic || !w->stored || (w->users & (w->users - 1)) == 0) return;
     if (settings.replaying) return;
     w->shared = true;
     run.again = run.pruned = true;
     leave();
-}
-
-/* The beginning of each access: waits for its turn. NULL outside of threads, where memory is just memory. */
-static word_t *begin(model_site_t *site, const void *p, size_t size)
-{
-    if (run.self == 0) return NULL;
-    site_used(site);
-    word_t *w = word_at(p);
-    use(w, site->kind != MODEL_LOAD);
-    if (w->shared && !w->statistic) {
-        reschedule();
-    } else {
-        run.threads[run.self].paused = false;
-        if (++run.step >= settings.longest) fail(MODEL_LIVELOCK, "a livelock: %u steps and no end", settings.longest);
-    }
-    check_alive(p, size);
-    w = word_of(p, size);
-    if (peek(p, size) != value_of(w, newest(w)) && (!w->shared || settings.walking) &&
-        (w->users & (w->users - 1)) == 0) {
-        w->run = 0; /* its only user may also write it plainly */
-        run.threads[run.self].now.seen[w - memory.words] = 0;
-        w = word_of(p, size);
-    }
-    if (peek(p, size) != value_of(w, newest(w))) fail(MODEL_MISUSE, "%s was written by a plain store", word_name(w));
-    return w;
 }
 
 static uint64_t read_from(word_t *w, store_id id, unsigned order)
@@ -176,6 +151,28 @@ static void write_at(word_t *w, unsigned at, uint64_t value, unsigned order, boo
     if (!settings.walking) s->mark = mix(mix(id, value), view_hash(&s->view));
     if (newest(w) == id) poke((void *)(uintptr_t)w->address, w->size, value);
     history(at == w->count - 1u ? 0 : at);
+}
+
+/* The beginning of each access: waits for its turn. NULL outside of threads, where memory is just memory. */
+static word_t *begin(model_site_t *site, const void *p, size_t size)
+{
+    if (run.self == 0) return NULL;
+    site_used(site);
+    word_t *w = word_at(p);
+    use(w, site->kind != MODEL_LOAD);
+    if (w->shared && !w->statistic) {
+        reschedule();
+    } else {
+        run.threads[run.self].paused = false;
+        if (++run.step >= settings.longest) fail(MODEL_LIVELOCK, "a livelock: %u steps and no end", settings.longest);
+    }
+    check_alive(p, size);
+    w = word_of(p, size);
+    /* Its only user may also write it plainly. That is a store like any other: what others have seen of it stays. */
+    if (peek(p, size) != value_of(w, newest(w)) && (!w->shared || settings.walking) && (w->users & (w->users - 1)) == 0)
+        write_at(w, w->count, peek(p, size), MODEL_RELAXED, false, 0);
+    if (peek(p, size) != value_of(w, newest(w))) fail(MODEL_MISUSE, "%s was written by a plain store", word_name(w));
+    return w;
 }
 
 /* The place of the oldest store that the thread may read. */

@@ -93,6 +93,13 @@ static uint64_t pace_sleeps_from(const plan *p)
     return p->workload->loop == BENCH_CHANNEL_OFFERED ? SHORTEST_SLEEP_NS : UINT64_MAX;
 }
 
+/* Whether they yield until then where they do not sleep: senders that spin on every CPU leave none to the receivers,
+ * and then what they offer is what one CPU's share of them can offer. */
+static bool pace_yields(const plan *p)
+{
+    return p->workload->loop == BENCH_CHANNEL_OFFERED && p->setting.senders >= cc_costs()->cpus;
+}
+
 /* How the waits of lock, event and channel ended so far, all together. */
 static cc_counted_t waits_so_far(void)
 {
@@ -310,6 +317,7 @@ static bool plan_round(engine *e, plan *p)
     bench_run *run = p->run;
     bool latency = has_latency(p->workload), good = true;
     bench_pace_sleeps_from_ns = pace_sleeps_from(p);
+    bench_pace_yields = pace_yields(p);
     double before = placement_line_ns();
     host_load_t load_before = placement_load();
     for (uint32_t i = 0; good && i < p->subjects && !interrupted(e); i++) {

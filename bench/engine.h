@@ -15,8 +15,9 @@
 
 /* ---- time.c ---- */
 
-/* bench_pace() sleeps where it has to wait for longer than this, and spins for less. */
+/* Who waits for the time of the next message sleeps if that is longer than this, and else yields or spins. */
 extern uint64_t bench_pace_sleeps_from_ns;
+extern bool bench_pace_yields;
 
 /* ---- placement.c ---- */
 

@@ -83,16 +83,43 @@ uint32_t bench_turns(double ns)
 }
 
 uint64_t bench_pace_sleeps_from_ns;
+bool bench_pace_yields;
+
+/* Waits until it is `due`, and returns the time; *woke becomes that, too, if the thread gave its CPU away. */
+static uint64_t wait_until(uint64_t due, uint64_t *woke)
+{
+    uint64_t now = bench_ticks();
+    if (now >= due) return now;
+    double wait_ns = (double)(due - now) / bench_time.ticks_per_ns;
+    if (wait_ns > (double)bench_pace_sleeps_from_ns) {
+        host_sleep((uint64_t)wait_ns);
+        return *woke = bench_ticks();
+    }
+    while ((now = bench_ticks()) < due) {
+        if (bench_pace_yields)
+            sched_yield();
+        else
+            cc_pause();
+    }
+    if (bench_pace_yields) *woke = now;
+    return now;
+}
+
+static bool is_long_ago(uint64_t due, uint64_t now)
+{
+    return now > due && (double)(now - due) > 1e6 * bench_time.ticks_per_ns;
+}
 
 uint64_t bench_pace(uint64_t *due)
 {
-    uint64_t now = bench_ticks();
-    double wait_ns = now < *due ? (double)(*due - now) / bench_time.ticks_per_ns : 0;
-    if (wait_ns > (double)bench_pace_sleeps_from_ns) {
-        host_sleep((uint64_t)wait_ns);
-        return *due = bench_ticks();
-    }
-    while ((now = bench_ticks()) < *due) cc_pause();
-    if ((double)(now - *due) > 1e6 * bench_time.ticks_per_ns) *due = now;
+    uint64_t woke = 0, now = wait_until(*due, &woke);
+    if (woke != 0 || is_long_ago(*due, now)) *due = now;
     return *due;
+}
+
+uint64_t bench_offer(uint64_t *due, uint64_t *woke)
+{
+    uint64_t now = wait_until(*due, woke);
+    if (is_long_ago(*due, now)) *due = now;
+    return *due > *woke ? *due : *woke;
 }

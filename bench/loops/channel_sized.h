@@ -204,13 +204,13 @@ static void BENCH_NAME(SIZED, offered)(bench_thread *t)
     memset(&m, 0, sizeof m);
     if (t->index < t->senders) {
         {
-            uint64_t due = bench_ticks();
+            uint64_t due = bench_ticks(), woke = 0;
             uint32_t gap = 0;
             SEND_LOCAL(c)
             while (!bench_stopped(t)) {
                 uint32_t next = bench_gap(t, gap++);
                 due += next;
-                m.value = next ? bench_pace(&due) : bench_ticks();
+                m.value = next ? bench_offer(&due, &woke) : bench_ticks();
                 for (uint32_t i = 0; i < t->burst; i++) {
                     sum += m.value;
                     ops++;

@@ -89,6 +89,7 @@ extern "C" {
     static bench_rust_sizes: [usize; 4];
     fn bench_ticks_call() -> u64;
     fn bench_pace(due: *mut u64) -> u64;
+    fn bench_offer(due: *mut u64, woke: *mut u64) -> u64;
     fn bench_work_turns(turns: u32);
 }
 
@@ -663,13 +664,13 @@ extern "C" fn offered<C: Channel<Message<N>>, const N: usize>(t: *mut Thread) {
     let mut message = Message { value: 0, rest: [0; N] };
     let (mut ops, mut sum) = (0u64, 0u64);
     if t.index < t.senders {
-        let mut due = ticks();
+        let (mut due, mut woke) = (ticks(), 0u64);
         let mut gap = 0u32;
         while !t.stopped() {
             let next = t.next_gap(gap);
             gap = gap.wrapping_add(1);
             due += next as u64;
-            message.value = if next != 0 { unsafe { bench_pace(&mut due) } } else { ticks() };
+            message.value = if next != 0 { unsafe { bench_offer(&mut due, &mut woke) } } else { ticks() };
             for _ in 0..t.burst {
                 sum = sum.wrapping_add(message.value);
                 ops += 1;

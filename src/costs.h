@@ -14,9 +14,12 @@ uint32_t cc_costs_cpus_(void);
  * Any thread. */
 bool cc_costs_are_known_(void);
 
-/* The longest that one wait may spin, besides what its policy says; UINT64_MAX: no limit. Where a quota limits the CPU
- * time of this process it is the CPU time that sleeping and waking would take, so that spinning at most doubles what
- * the wait costs. The first call reads the quota, which takes some ten microseconds. Any thread. */
+/* Whether a quota limits the CPU time of this process to less than what the CPUs that it may run on have. The first call
+ * reads the quota, which takes some ten microseconds. Any thread. */
+bool cc_costs_has_quota_(void);
+
+/* The longest that one wait may spin, besides what its policy says; UINT64_MAX: no limit. With a quota it is the CPU
+ * time that sleeping and waking would take, so that spinning at most doubles what the wait costs. Any thread. */
 uint64_t cc_costs_spin_limit_ns_(void);
 
 /* A wake-up took this long to arrive: refines cc_costs()->wake_ns unless it was given. Any thread. */

@@ -311,7 +311,8 @@ TEST(a_quota_limits_spinning_and_does_not_forbid_it)
             fake.cpus = cases[i].cpus;
             fake.quota = cases[i].quota;
             if (before) CHECK_EQ(cc_costs_may_spin_(), cases[i].cpus > 1);
-            CHECK_EQ(cc_costs_spin_limit_ns_(), cases[i].limited ? 21500 / 2 : UINT64_MAX);
+            CHECK_EQ(cc_costs_spin_limit_ns_(), cases[i].limited ? 21500 / 4 : UINT64_MAX);
+            CHECK_EQ(cc_costs_has_quota_(), cases[i].limited);
             CHECK_EQ(cc_costs()->cpus, cases[i].usable);
             CHECK_EQ(cc_costs_may_spin_(), cases[i].cpus > 1);
             CHECK_EQ(fake.quota_reads, 1);
@@ -330,7 +331,7 @@ TEST(threads_that_spread_out_under_a_quota_may_spin)
     for (int i = 0; i < 2 * ASK_AGAIN_AFTER; i++) cc_costs_may_spin_();
     CHECK(cc_costs_may_spin_());
     CHECK_EQ(cc_costs()->cpus, 3);
-    CHECK_EQ(cc_costs_spin_limit_ns_(), 21500 / 2);
+    CHECK_EQ(cc_costs_spin_limit_ns_(), 21500 / 4);
 }
 
 /* Another thread stores its result while this one measures. */

@@ -69,6 +69,30 @@ TEST(spin_does_not_call_the_system_to_measure_either)
     }
 }
 
+/* Comes second: costs that are given have no quota. */
+TEST(nobody_yields_where_a_quota_limits_the_cpu_time)
+{
+    for (uint32_t quota = 1; quota <= 2; quota++) {
+        fake_start();
+        fake.pause_ps = 40000;
+        fake.cpus = 2;
+        fake.quota = quota;
+        cc_costs_t *costs = (cc_costs_t *)cc_costs();
+        costs->cpus = 0; /* so that it is asked again */
+        CHECK_EQ(cc_costs_has_quota_(), quota == 1);
+        fake.yields = 0;
+        lock.word = HELD;
+        fake.asleep = release;
+        cc_lock_acquire(&lock);
+        CHECK_EQ(fake.waits, 1);
+        CHECK_EQ(fake.yields > 0, quota == 2);
+        fake.yields = 0;
+        lock.word = PARKED; /* one was woken and is not here yet */
+        cc_lock_acquire(&lock);
+        CHECK_EQ(fake.yields > 0, quota == 2);
+    }
+}
+
 TEST(all_zero_is_a_free_lock_of_four_bytes)
 {
     static cc_lock_t zero;

@@ -9,8 +9,10 @@
 typedef struct cc_selector {
     cc_event_t event;
     uint32_t key;            /* of its listen: the first notifier moves the epoch on from it, and only the first */
-    cc_select_case_t *cases; /* where channels between processes are among them: all of its cases */
+    cc_select_case_t *cases; /* all of them */
     size_t count;
+    bool has_channel; /* one of the cases has a channel ... */
+    bool has_shared;  /* ... and one of these is between processes */
 } cc_selector_t;
 
 /* Makes the channel's other side know of this case; whether a full fence is enough before the channel is looked at, or
@@ -46,6 +48,6 @@ void cc_shared_select_join_(cc_select_case_t *one);
 
 /* cc_shared_report_() for all its cases: whether there is a death to tell. Then `*which` is a case of that channel, and
  * its result is EOWNERDEAD. */
-bool cc_shared_select_reports_(cc_select_case_t *cases, size_t n, bool just_slept, size_t *which);
+bool cc_shared_select_reports_(const cc_selector_t *selector, bool has_time, size_t *which);
 
 #endif

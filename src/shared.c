@@ -320,13 +320,14 @@ void cc_shared_select_elsewhere_(cc_selector_t *selector, cc_event_await_t *awai
     await->elsewhere = elsewhere;
 }
 
-bool cc_shared_select_reports_(cc_select_case_t *cases, size_t n, bool has_time, size_t *which)
+bool cc_shared_select_reports_(const cc_selector_t *selector, bool has_time, size_t *which)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (!is_shared_case_(&cases[i])) continue;
-        int result = cc_shared_report_(cases[i].channel, has_time);
+    for (size_t i = 0; i < selector->count; i++) {
+        cc_select_case_t *one = &selector->cases[i];
+        if (!is_shared_case_(one)) continue;
+        int result = cc_shared_report_(one->channel, has_time);
         if (result == 0) continue;
-        cases[i].result = result;
+        one->result = result;
         *which = i;
         return true;
     }

@@ -55,7 +55,10 @@ static uint32_t sleeps_until_fenced, wakes_until_it_insists;
 #include "../../src/park.c"
 #include "../../src/pause.c"
 static cc_selector_t selectors[MODEL_THREADS + 1]; /* one for each thread, because stacks hold something else later */
-#define CC_SELECTOR_(own) ((void)(own), &selectors[model_self()])
+#define CC_SELECTOR_(own)                                       ((void)(own), &selectors[model_self()])
+#define cc_shared_select_elsewhere_(selector, await, elsewhere) ((void)(selector), (void)(await), (void)(elsewhere))
+#define cc_shared_select_reports_(selector, time, which)        ((void)(selector), (void)(time), (void)(which), false)
+#define cc_shared_fence_heavy_()                                ((void)0)
 #include "../../src/select.c"
 #include "../../src/snooze.c"
 

@@ -54,7 +54,8 @@ int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadlin
     return wait_(word, expected, deadline, UMTX_OP_WAIT_UINT);
 }
 
-/* The system does not tell whether it woke anybody. If it never woke all of them, every message would call it. */
+/* Wakes all, because the system does not tell whether it woke anybody. If it were never known that nobody is left,
+ * every message would have to call the system. */
 uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count)
 {
     (void)count;

@@ -27,7 +27,7 @@ static int wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, int
     return result == ETIMEDOUT && cc_os_now_() >= deadline ? ETIMEDOUT : 0;
 }
 
-/* How many it woke. */
+/* Returns how many threads it woke. */
 static int wake_(const uint32_t *word, uint32_t count, int operation)
 {
     int saved = errno;

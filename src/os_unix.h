@@ -1,5 +1,5 @@
-/* os_unix.h: the part of os.h that is the same on most Unix systems. An os_<system>.c includes it last. Where a system
- * has more than what stands here, its file defines the macro first. */
+/* os_unix.h: the part of os.h that is the same on most Unix systems. An os_<system>.c includes it last, and defines one
+ * of these macros before where its system has more than what stands here. */
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
@@ -82,7 +82,7 @@ const char *cc_os_environment_(const char *name)
 #include <fcntl.h>
 #include <pthread.h>
 
-/* A pipe. What is called here are cancellation points, which os.h has none of. */
+/* The bell is a pipe. The calls are cancellation points, which those of os.h must not be. */
 int cc_os_bell_create_(int ends[2])
 {
     int saved = errno, error = 0;

@@ -24,7 +24,7 @@
  *
  * A process has the lock of its number alone, from before it says ALIVE and for as long as it lives. A process that
  * looks for deaths shares that lock with others that do the same: then nobody has it alone, and a number that says
- * ALIVE is that of a dead process. If one that looks is stopped meanwhile, only whoever wants that number is held up. */
+ * ALIVE is that of a dead process. If one that looks is stopped meanwhile, that holds up only who wants that number. */
 enum { CC_NOBODY_, CC_ALIVE_, CC_DEAD_, CC_DEATH_ = 4, CC_STATE_MASK_ = 3 };
 #if !defined(CC_SHARED_SELF_) /* a checker has fewer, and all of them are threads of one process */
 #define CC_SHARED_SELF_(shared)     ((shared)->self)     /* the number of this process */

@@ -1,7 +1,6 @@
 /* output.c: a report as JSON and back. The form is in concede(1). */
 #include "json.h"
 #include "results.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,11 +5,12 @@
  * So at each door it is what any thread is that waits there: it listens, looks, sleeps, stops listening, and looks. */
 #include <concede/select.h>
 
+#include <errno.h>
+
 #include "backoff.h"
 #include "channel_mpmc.h"
 #include "door.h"
 #include "event.h"
-#include "os.h"
 #include "snooze.h"
 
 bool cc_select_are_valid_(const cc_select_case_t *cases, size_t n)

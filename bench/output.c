@@ -1,7 +1,6 @@
 /* output.c: a report as JSON and back. The form is in concede(1). */
 #include "json.h"
 #include "results.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +17,40 @@ static const parameter parameters[] = {
     PARAMETER(interval_ns), PARAMETER(capacity), PARAMETER(message_size), PARAMETER(burst),      PARAMETER(channels),
 };
 enum { PARAMETERS = sizeof parameters / sizeof *parameters };
+
+/* The fields of a report that are written and read as they are: its own, and those of the machine. */
+typedef struct field {
+    const char *key;
+    size_t offset, size;
+    enum { TEXT, TEXT_OR_NULL, COUNT, NUMBER, FLAG } type;
+} field;
+/* clang-format off */
+#define FIELD(name, type) { #name, offsetof(bench_report, name), sizeof ((bench_report *)0)->name, type }
+/* clang-format on */
+static const field own_fields[] = {
+    FIELD(version, TEXT),
+    FIELD(date, TEXT),
+    FIELD(command, TEXT),
+    FIELD(interrupted, FLAG),
+};
+static const field machine_fields[] = {
+    FIELD(cpu, TEXT),
+    FIELD(cpus, COUNT),
+    FIELD(system, TEXT),
+    FIELD(libc, TEXT),
+    FIELD(compiler, TEXT),
+    FIELD(hypervisor, FLAG),
+    FIELD(clock, TEXT),
+    FIELD(clock_ghz, NUMBER),
+    FIELD(clock_overhead_ns, NUMBER),
+    FIELD(clock_step_ns, NUMBER),
+    FIELD(pause_ns, NUMBER),
+    FIELD(yield_ns, NUMBER),
+    FIELD(pin, TEXT),
+    FIELD(neighbours, TEXT_OR_NULL),
+};
+enum { OWN_FIELDS = sizeof own_fields / sizeof *own_fields };
+enum { MACHINE_FIELDS = sizeof machine_fields / sizeof *machine_fields };
 
 /* ---- write ------------------------------------------------------------------------------------------------------- */
 
@@ -46,16 +79,8 @@ static void write_verdicts(json_writer_t *w, const bench_run *run, uint32_t ours
     json_close(w);
 }
 
-static void write_result(json_writer_t *w, const bench_run *run, uint32_t which)
+static void write_metrics(json_writer_t *w, const bench_result *result)
 {
-    const bench_result *result = &run->result[which];
-    json_open(w, NULL, '{');
-    json_string(w, "name", result->name);
-    json_string(w, "uses", result->uses);
-    json_string(w, "peer", result->peer);
-    json_bool(w, "ours", (result->flags & BENCH_OURS) != 0);
-    json_bool(w, "baseline", (result->flags & BENCH_BASELINE) != 0);
-    json_bool(w, "can_sleep", (result->flags & BENCH_CAN_SLEEP) != 0);
     json_open(w, "metrics", '{');
     for (uint32_t m = 0; m < BENCH_METRICS; m++) {
         const bench_samples *samples = &result->metrics[m];
@@ -75,22 +100,38 @@ static void write_result(json_writer_t *w, const bench_run *run, uint32_t which)
         json_close(w);
     }
     json_close(w);
-    if ((result->flags & BENCH_OURS) && bench_is_map(run->workload)) write_verdicts(w, run, which);
-    if (result->quantiles > 0) {
-        json_open(w, "latency", '{');
-        json_string(w, "unit", "ns");
-        json_integer(w, "count", result->latency_count);
-        json_number(w, "max", result->latency_max);
-        json_open(w, "quantiles", '[');
-        for (uint32_t i = 0; i < result->quantiles; i++) {
-            json_open(w, NULL, '[');
-            json_number(w, NULL, result->quantile[i][0]);
-            json_number(w, NULL, result->quantile[i][1]);
-            json_close(w);
-        }
-        json_close(w);
+}
+
+static void write_latency(json_writer_t *w, const bench_result *result)
+{
+    json_open(w, "latency", '{');
+    json_string(w, "unit", "ns");
+    json_integer(w, "count", result->latency_count);
+    json_number(w, "max", result->latency_max);
+    json_open(w, "quantiles", '[');
+    for (uint32_t i = 0; i < result->quantiles; i++) {
+        json_open(w, NULL, '[');
+        json_number(w, NULL, result->quantile[i][0]);
+        json_number(w, NULL, result->quantile[i][1]);
         json_close(w);
     }
+    json_close(w);
+    json_close(w);
+}
+
+static void write_result(json_writer_t *w, const bench_run *run, uint32_t which)
+{
+    const bench_result *result = &run->result[which];
+    json_open(w, NULL, '{');
+    json_string(w, "name", result->name);
+    json_string(w, "uses", result->uses);
+    json_string(w, "peer", result->peer);
+    json_bool(w, "ours", (result->flags & BENCH_OURS) != 0);
+    json_bool(w, "baseline", (result->flags & BENCH_BASELINE) != 0);
+    json_bool(w, "can_sleep", (result->flags & BENCH_CAN_SLEEP) != 0);
+    write_metrics(w, result);
+    if ((result->flags & BENCH_OURS) && bench_is_map(run->workload)) write_verdicts(w, run, which);
+    if (result->quantiles > 0) write_latency(w, result);
     json_open(w, "per_thread", '[');
     for (uint32_t i = 0; i < result->threads; i++) json_integer(w, NULL, result->per_thread[i]);
     json_close(w);
@@ -129,29 +170,29 @@ static void write_run(json_writer_t *w, const bench_run *run)
     json_close(w);
 }
 
+static void write_fields(json_writer_t *w, const field *fields, size_t count, const bench_report *report)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *key = fields[i].key;
+        const void *value = (const char *)report + fields[i].offset;
+        const char *text = value;
+        switch (fields[i].type) {
+        case TEXT: json_string(w, key, text); break;
+        case TEXT_OR_NULL: json_string(w, key, text[0] ? text : NULL); break;
+        case COUNT: json_integer(w, key, *(const uint32_t *)value); break;
+        case NUMBER: json_number(w, key, *(const double *)value); break;
+        case FLAG: json_bool(w, key, *(const bool *)value); break;
+        }
+    }
+}
+
 void bench_json_write(json_writer_t *w, const char *key, const bench_report *report)
 {
     json_open(w, key, '{');
     json_integer(w, "concede_bench", 1);
-    json_string(w, "version", report->version);
-    json_string(w, "date", report->date);
-    json_string(w, "command", report->command);
-    json_bool(w, "interrupted", report->interrupted);
+    write_fields(w, own_fields, OWN_FIELDS, report);
     json_open(w, "machine", '{');
-    json_string(w, "cpu", report->cpu);
-    json_integer(w, "cpus", report->cpus);
-    json_string(w, "system", report->system);
-    json_string(w, "libc", report->libc);
-    json_string(w, "compiler", report->compiler);
-    json_bool(w, "hypervisor", report->hypervisor);
-    json_string(w, "clock", report->clock);
-    json_number(w, "clock_ghz", report->clock_ghz);
-    json_number(w, "clock_overhead_ns", report->clock_overhead_ns);
-    json_number(w, "clock_step_ns", report->clock_step_ns);
-    json_number(w, "pause_ns", report->pause_ns);
-    json_number(w, "yield_ns", report->yield_ns);
-    json_string(w, "pin", report->pin);
-    json_string(w, "neighbours", report->neighbours[0] ? report->neighbours : NULL);
+    write_fields(w, machine_fields, MACHINE_FIELDS, report);
     json_close(w);
     json_open(w, "peers", '[');
     for (uint32_t i = 0; i < report->peers; i++) {
@@ -246,6 +287,46 @@ static bool read_run(const json_t *from, bench_run *run)
     return run->result != NULL;
 }
 
+static void read_fields(const json_t *from, const field *fields, size_t count, bench_report *report)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *key = fields[i].key;
+        void *value = (char *)report + fields[i].offset;
+        switch (fields[i].type) {
+        case TEXT:
+        case TEXT_OR_NULL: read_text(from, key, value, fields[i].size); break;
+        case COUNT: *(uint32_t *)value = read_count(from, key); break;
+        case NUMBER: *(double *)value = json_get_number(from, key, 0); break;
+        case FLAG: *(bool *)value = json_get_bool(from, key, false); break;
+        }
+    }
+}
+
+static void read_peers(const json_t *peers, bench_report *report)
+{
+    const uint32_t room = sizeof report->peer / sizeof *report->peer;
+    for (const json_t *at = peers ? peers->child : NULL; at && report->peers < room; at = at->next) {
+        read_text(at, "name", report->peer[report->peers].name, sizeof report->peer->name);
+        read_text(at, "version", report->peer[report->peers].version, sizeof report->peer->version);
+        report->peer[report->peers++].present = json_get_bool(at, "present", false);
+    }
+}
+
+/* Whether it is a report of ours, whole, and there was memory for it. */
+static bool read_report(const json_t *root, bench_report *report)
+{
+    const json_t *runs = json_get(root, "runs");
+    if (json_get_number(root, "concede_bench", 0) != 1 || !runs || runs->type != JSON_ARRAY) return false;
+    read_fields(root, own_fields, OWN_FIELDS, report);
+    read_fields(json_get(root, "machine"), machine_fields, MACHINE_FIELDS, report);
+    report->histogram_error = json_get_number(root, "histogram_error", 0);
+    read_peers(json_get(root, "peers"), report);
+    report->run = calloc(runs->count ? runs->count : 1, sizeof *report->run);
+    bool good = report->run != NULL;
+    for (const json_t *at = runs->child; at && good; at = at->next) good = read_run(at, &report->run[report->runs++]);
+    return good;
+}
+
 bool bench_json_read(const char *path, bench_report *report, char *error, size_t error_size)
 {
     memset(report, 0, sizeof *report);
@@ -255,39 +336,7 @@ bool bench_json_read(const char *path, bench_report *report, char *error, size_t
         snprintf(error, error_size, "%s: %s", path, why);
         return false;
     }
-    const json_t *runs = json_get(root, "runs");
-    bool good = json_get_number(root, "concede_bench", 0) == 1 && runs && runs->type == JSON_ARRAY;
-    if (good) {
-        read_text(root, "version", report->version, sizeof report->version);
-        read_text(root, "date", report->date, sizeof report->date);
-        read_text(root, "command", report->command, sizeof report->command);
-        read_text(root, "machine.cpu", report->cpu, sizeof report->cpu);
-        read_text(root, "machine.system", report->system, sizeof report->system);
-        read_text(root, "machine.libc", report->libc, sizeof report->libc);
-        read_text(root, "machine.compiler", report->compiler, sizeof report->compiler);
-        read_text(root, "machine.clock", report->clock, sizeof report->clock);
-        read_text(root, "machine.pin", report->pin, sizeof report->pin);
-        read_text(root, "machine.neighbours", report->neighbours, sizeof report->neighbours);
-        report->cpus = read_count(root, "machine.cpus");
-        report->hypervisor = json_get_bool(root, "machine.hypervisor", false);
-        report->interrupted = json_get_bool(root, "interrupted", false);
-        report->clock_ghz = json_get_number(root, "machine.clock_ghz", 0);
-        report->clock_overhead_ns = json_get_number(root, "machine.clock_overhead_ns", 0);
-        report->clock_step_ns = json_get_number(root, "machine.clock_step_ns", 0);
-        report->pause_ns = json_get_number(root, "machine.pause_ns", 0);
-        report->yield_ns = json_get_number(root, "machine.yield_ns", 0);
-        report->histogram_error = json_get_number(root, "histogram_error", 0);
-        const json_t *peers = json_get(root, "peers");
-        for (const json_t *at = peers ? peers->child : NULL; at && report->peers < 32; at = at->next) {
-            read_text(at, "name", report->peer[report->peers].name, sizeof report->peer->name);
-            read_text(at, "version", report->peer[report->peers].version, sizeof report->peer->version);
-            report->peer[report->peers++].present = json_get_bool(at, "present", false);
-        }
-        report->run = calloc(runs->count ? runs->count : 1, sizeof *report->run);
-        good = report->run != NULL;
-        for (const json_t *at = runs->child; at && good; at = at->next)
-            good = read_run(at, &report->run[report->runs++]);
-    }
+    bool good = read_report(root, report);
     if (!good) {
         snprintf(error, error_size, "%s: not a result of concede bench --json", path);
         bench_report_free(report);

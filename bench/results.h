@@ -90,8 +90,6 @@ typedef struct bench_report {
 
 /* Median and quartiles (linear between the two nearest); sorts a copy. All zero if n is 0. */
 bench_spread bench_spread_of(const double *values, uint32_t n);
-/* The samples of `a` by those of `b`, round by round. */
-bench_spread bench_ratio(const bench_samples *a, const bench_samples *b);
 double bench_jain(const uint64_t *values, uint32_t n);
 
 /* How one result stands to the best of the other libraries in one metric. */

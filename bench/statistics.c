@@ -86,7 +86,8 @@ double bench_jain(const uint64_t *values, uint32_t n)
     return squares > 0 ? sum * sum / (n * squares) : 0;
 }
 
-bench_spread bench_ratio(const bench_samples *a, const bench_samples *b)
+/* The samples of `a` by those of `b`, round by round. */
+static bench_spread ratio_of(const bench_samples *a, const bench_samples *b)
 {
     double ratios[BENCH_ROUNDS];
     uint32_t n = 0;
@@ -113,7 +114,7 @@ void bench_run_conclude(bench_run *run)
             samples->value = bench_spread_of(samples->values, samples->count);
             samples->has_ratio = run->baseline >= 0 && (int32_t)i != run->baseline && samples->count > 0 &&
                                  run->result[run->baseline].metrics[m].count > 0;
-            if (samples->has_ratio) samples->ratio = bench_ratio(samples, &run->result[run->baseline].metrics[m]);
+            if (samples->has_ratio) samples->ratio = ratio_of(samples, &run->result[run->baseline].metrics[m]);
         }
         const bench_samples *primary = &result->metrics[run->primary];
         if (primary->count == 0) continue;
@@ -129,8 +130,7 @@ void bench_run_conclude(bench_run *run)
             second = (int32_t)i;
     }
     if (best < 0 || second < 0) return;
-    bench_spread lead =
-        bench_ratio(&run->result[best].metrics[run->primary], &run->result[second].metrics[run->primary]);
+    bench_spread lead = ratio_of(&run->result[best].metrics[run->primary], &run->result[second].metrics[run->primary]);
     if (higher ? lead.q1 > 1 : lead.q3 < 1) run->winner = best;
 }
 
@@ -160,7 +160,7 @@ bench_verdict bench_judge(const bench_run *run, uint32_t ours, uint32_t metric)
     }
     if (verdict.best < 0) return verdict;
     const bench_samples *best = &run->result[verdict.best].metrics[metric];
-    verdict.times = higher ? bench_ratio(own, best) : bench_ratio(best, own);
+    verdict.times = higher ? ratio_of(own, best) : ratio_of(best, own);
     if (metric == BENCH_JAIN) { /* an index, not a quantity: a share that is even enough is as good as any */
         double wanted = best->value.median - 0.05 < 0.9 ? best->value.median - 0.05 : 0.9;
         verdict.lead = own->value.q3 < wanted ? -1 : 0;

@@ -855,12 +855,6 @@ uint32_t sim_spin_while(const uint32_t *word, uint32_t value)
     }
 }
 
-void sim_touch(void *p, size_t bytes)
-{
-    touch(p, bytes, false);
-    touch(p, bytes, true);
-}
-
 void model_pause_(void)
 {
     spend(cost.pause);
@@ -1199,17 +1193,6 @@ void sim_work(uint64_t time)
 {
     spend(time);
     catch_up();
-}
-
-void sim_sleep(uint64_t until)
-{
-    static uint32_t nobody;
-    while (self->time < until) (void)cc_os_wait_(&nobody, 0, until / 1000 + 1);
-}
-
-uint32_t sim_cpu(void)
-{
-    return self->cpu;
 }
 
 uint32_t sim_socket(void)

@@ -1,4 +1,4 @@
-/* backoff.c: where random backoffs start, and long ones. */
+/* backoff.c: the seed of random backoffs, and how long ones wait. */
 #include "backoff.h"
 
 #include <concede/atomic.h>

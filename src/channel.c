@@ -17,8 +17,8 @@
  * so the capacity is at most a quarter of their range. */
 #define CAPACITY_MAX ((size_t)1 << (8 * sizeof(cc_index_) - 2))
 
-/* Checks the options: 0 or EINVAL. With 0 it tells the capacity, rounded up to a power of two, and the bytes that the
- * channel takes. */
+/* Checks the options, and returns 0 or EINVAL. With 0 it tells the capacity, rounded up to a power of two, and the
+ * bytes that the channel takes. */
 static int check_(const cc_channel_options_t *options, size_t *capacity, size_t *bytes)
 {
     if (!options || options->capacity == 0 || options->message_size == 0) return EINVAL;
@@ -58,7 +58,7 @@ int cc_channel_init(void *memory, size_t bytes, const cc_channel_options_t *opti
         cc_index_ position = (cc_index_)(2 * i);
         *cc_slot_stamp_(cc_channel_slot_(c, position, c->layout), c->layout) = position;
     }
-    cc_fence_heavy_(); /* settles which fence it is: until then every send would pay the full one */
+    cc_fence_heavy_(); /* settles which fence it is: until then every send would take the full one */
     *channel = c;
     return 0;
 }
@@ -103,8 +103,8 @@ size_t cc_channel_len(const cc_channel_t *channel)
     cc_index_ head = cc_load_relaxed(spsc ? &channel->spsc.head : &channel->mpmc.head.position);
     cc_index_ tail = cc_load_relaxed(spsc ? &channel->spsc.tail : &channel->mpmc.tail.position);
     if (cc_load_relaxed(&channel->closed) == CC_CHANNEL_DRAINED_)
-        return 0; /* a message may be left that the sender was told does not count */
-    size_t length = (size_t)((cc_index_)(tail - head) >> 1);
+        return 0; /* the sender was told that what may be left does not count */
+    size_t length = (size_t)((cc_index_)(tail - head) >> 1); /* bit 0 of an MPMC tail is not part of it */
     size_t capacity = channel->mask + 1;
     if (length <= capacity) return length;
     /* One position moved on between the two reads. Lengths wrap around at 2 * CAPACITY_MAX, so one that is just below
@@ -195,8 +195,8 @@ static int try_recv_(cc_channel_t *channel, void *messages, size_t n, size_t *do
 /* In a stream the faster side catches up with the slower one and then takes every cache line from it half-finished. So
  * a side that has to wait after a run of messages without a wait lets a batch come together, in stages: it goes on to
  * the next stage only while more keeps coming. A message that comes alone is held up for the first stage's time at
- * most, and with a fixed snooze_iters none is held up at all. A stage is over when so many bytes of slots are there,
- * because lines of cache are what takes the time; a batch is no more than a quarter of the slots.
+ * most, and with a fixed snooze_iters none is held up at all. A stage is over when slots of so many bytes are there,
+ * because the transfer of cache lines is what takes the time; a batch is no more than a quarter of the slots.
  *
  * The numbers are from 2 CPUs of AMD Zen 4 under KVM. `concede bench channel.stream channel.burst channel.many` loses
  * up to a third of its rate if nothing is gathered (messages of 64 bytes, MPMC), and as much if the times are half as
@@ -232,16 +232,16 @@ static bool is_in_stream_(cc_channel_t *channel, cc_direction_t direction)
 /* Waits for the rest of a batch, of which at least one message, or one free slot, is there. */
 static void gather_(cc_channel_t *channel, cc_direction_t direction)
 {
-    size_t most = batch_max_(channel);
+    size_t batch_max = batch_max_(channel);
     for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
         size_t fill = stages[i].bytes / channel->layout.stride;
-        size_t wanted = fill < 2 ? 2 : fill < most ? fill : most;
+        size_t wanted = fill < 2 ? 2 : fill < batch_max ? fill : batch_max;
         uint32_t pauses = cc_backoff_pauses_(stages[i].ns);
         while (!cc_channel_has_(channel, direction, wanted)) {
             if (pauses-- == 0) return;
             cc_pause();
         }
-        if (wanted == most) return;
+        if (wanted == batch_max) return;
     }
 }
 
@@ -254,9 +254,9 @@ static uint32_t overtaken_(cc_channel_t *channel, cc_direction_t direction, cc_i
     return taken;
 }
 
-/* With MPMC whoever is done waiting looks whether there is something for another, and relays: a wake-up may stand for
- * more than one message, because a burst notifies once, because a sender wakes nobody while one is on its way, and
- * because the message before it may have been half-finished when it was sent. */
+/* With MPMC a thread whose wait is over looks whether there is something for another, and relays. A wake-up may stand
+ * for more than one message: a burst notifies once, a sender wakes nobody while a thread is on its way, and the message
+ * before may have been half-finished when this one was sent. */
 void cc_channel_relay_rest_(cc_channel_t *channel, cc_direction_t direction)
 {
     if (cc_channel_is_shared_(channel))
@@ -265,8 +265,9 @@ void cc_channel_relay_rest_(cc_channel_t *channel, cc_direction_t direction)
         cc_channel_notify_(channel, direction, CC_NOTIFY_REST_);
 }
 
-/* Waits until a message can be sent, or received, and does that with as many of n as it then can: 0, EPIPE, ETIMEDOUT,
- * or, between processes, EOWNERDEAD. The three phases are those of event.h: snooze, announce and look, sleep. */
+/* Waits until a message can be sent, or received, and does that with as many of n as it then can. Returns 0, EPIPE,
+ * ETIMEDOUT, or, between processes, EOWNERDEAD. The three phases are those of event.h: snooze, announce and look,
+ * sleep. */
 static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages, size_t n, size_t *done,
                  uint64_t deadline)
 {

@@ -13,14 +13,14 @@ CC_TEMPLATE_ bool cc_channel_is_shared_(const cc_channel_t *channel)
     return channel->allocated_before == CC_CHANNEL_SHARED_;
 }
 
-/* Where those wait who want to go this way. */
+/* The event where those wait who send, or those who receive. */
 CC_TEMPLATE_ cc_event_t *cc_channel_event_(cc_channel_t *channel, cc_direction_t direction)
 {
     return direction == CC_SENDING_ ? &channel->not_full : &channel->not_empty;
 }
 
-/* Notifies those who wait to go this way: CC_NOTIFY_ONE_, CC_NOTIFY_ALL_, and with MPMC CC_NOTIFY_RELAY_ and
- * CC_NOTIFY_REST_. Not CC_COLD_: gcc would take the look before it for cold. */
+/* Notifies those who wait to send, or to receive: CC_NOTIFY_ONE_, CC_NOTIFY_ALL_, and with MPMC CC_NOTIFY_RELAY_ and
+ * CC_NOTIFY_REST_. The slow half is not CC_COLD_, because gcc would take the look before it for cold. */
 void cc_channel_notify_slow_(cc_channel_t *channel, cc_direction_t direction, uint32_t whom);
 CC_TEMPLATE_ void cc_channel_notify_(cc_channel_t *channel, cc_direction_t direction, uint32_t whom)
 {
@@ -28,25 +28,25 @@ CC_TEMPLATE_ void cc_channel_notify_(cc_channel_t *channel, cc_direction_t direc
         cc_channel_notify_slow_(channel, direction, whom);
 }
 
-/* Sends up to n messages, or receives them, now: how many. 0: none can be, or the channel is closed. */
+/* Send up to n messages, or receive them, without waiting, and return how many; 0 if none can be, or the channel is
+ * closed. */
 size_t cc_spsc_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n);
 size_t cc_spsc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n);
 size_t cc_mpmc_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n);
 size_t cc_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n);
 
-/* Whether the channel is closed and no receiver will ever get a message again. A receiver asks that has just found
- * none. */
+/* Whether the channel is closed and no receiver will ever get a message again; for a receiver that has just found none.
+ */
 bool cc_spsc_is_drained_(cc_channel_t *channel);
 bool cc_mpmc_is_drained_(const cc_channel_t *channel);
 
-/* Whether n messages, or n free slots, seem to be there: a look that takes nothing. */
+/* Whether n messages, or n free slots, seem to be there. The look takes nothing. */
 bool cc_spsc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
 bool cc_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
+bool cc_channel_has_(cc_channel_t *channel, cc_direction_t direction, size_t n); /* for any kind */
 
-/* Closes what cc_channel_fd() made. */
+/* Closes the descriptors that cc_channel_fd() made. */
 void cc_channel_close_descriptors_(cc_channel_t *channel);
-
-bool cc_channel_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
 
 /* Whether there is something for one more thread: a message or a free slot, or the end. */
 bool cc_mpmc_has_more_(cc_channel_t *channel, cc_direction_t direction);
@@ -58,14 +58,14 @@ void cc_channel_relay_rest_(cc_channel_t *channel, cc_direction_t direction);
 size_t cc_spsc_run_(cc_channel_t *channel, cc_direction_t direction);
 size_t cc_mpmc_run_(cc_channel_t *channel, cc_direction_t direction);
 
-/* One message of any size, by any kind; EAGAIN only if it does not wait. */
+/* One message of any size, by any kind of channel. EAGAIN only if it does not wait. */
 int cc_channel_send_one_(cc_channel_t *channel, const void *message, size_t size, bool waits, uint64_t deadline);
 int cc_channel_recv_one_(cc_channel_t *channel, void *message, size_t size, bool waits, uint64_t deadline);
 
 /* ---- Between processes: shared.c, shared_spsc.c, shared_mpmc.c -------------------------------------------------- */
 
-/* Such a channel says that it is SPSC, so that the inline path is tried first. This tells whether it is MPMC, which has
- * a shape that no inline path takes for its own. */
+/* Such a channel says that it is SPSC, so that the inline path is tried first. If it is MPMC it has a shape that no
+ * inline path takes for its own. */
 #define CC_SHARED_MPMC_SHAPE_(size) (cc_channel_shape_(CC_CHANNEL_SPSC, (size)) | UINT64_C(1) << 62)
 bool cc_shared_is_mpmc_(const cc_channel_t *channel);
 size_t cc_shared_mpmc_len_(const cc_channel_t *channel);
@@ -74,15 +74,16 @@ size_t cc_shared_mpmc_len_(const cc_channel_t *channel);
 void cc_shared_sleep_elsewhere_(cc_channel_t *channel, cc_direction_t direction, cc_event_await_t *await,
                                 struct cc_event_elsewhere *elsewhere);
 
-/* Before a try in a wait, and before it times out: EOWNERDEAD if there is a death that this process was not told of;
- * now it is. Else 0. `has_time`: the thread has just slept, or has waited for as long as it may. Else this looks in
- * every 256th call only. */
+/* Before a try in a wait, and before it times out: returns EOWNERDEAD if there is a death that this process was not
+ * told of, and by that it is told; else 0. `has_time` says that the thread has just slept, or has waited for as long as
+ * it may. Else this looks in every 256th call only: shared.c says why. */
 int cc_shared_report_(cc_channel_t *channel, bool has_time);
 
-/* A wake-up may stand for more than one message, and for the end of the channel: who waited tells the next one. */
+/* A thread that waited wakes the next one: a wake-up may stand for more than one message, and for the end of the
+ * channel. */
 void cc_shared_relay_rest_(cc_channel_t *channel, cc_direction_t direction);
 
-/* Wakes one who sleeps at the event. */
+/* Wakes a thread that sleeps at the event, if any does. */
 void cc_shared_notify_(cc_event_t *event);
 
 /* The heavy side of cc_fence_light_() for all processes that have the segment open. */
@@ -93,8 +94,8 @@ size_t cc_shared_send_now_(cc_channel_t *channel, const unsigned char *messages,
 size_t cc_shared_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n);
 bool cc_shared_is_drained_(cc_channel_t *channel);
 
-/* MPMC, messages of 8 bytes: as cc_channel_send_one_() and cc_channel_recv_one_(), which they end in if the first look
- * is not enough. */
+/* MPMC, messages of 8 bytes: as cc_channel_send_one_() and cc_channel_recv_one_(), which they call if the first look is
+ * not enough. */
 int cc_shared_send_8_(cc_channel_t *channel, const void *message, bool waits, uint64_t deadline);
 int cc_shared_recv_8_(cc_channel_t *channel, void *message, bool waits, uint64_t deadline);
 bool cc_shared_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
@@ -102,7 +103,7 @@ size_t cc_shared_run_(cc_channel_t *channel, cc_direction_t direction);
 bool cc_shared_is_closed_(const cc_channel_t *channel);
 void cc_shared_close_channel_(cc_channel_t *channel);
 
-/* SPSC: before a send that the inline path left to the library. */
+/* SPSC: what the sender does first, in a send that the inline path left to the library; shared_spsc.c. */
 void cc_shared_spsc_mend_sender_(cc_channel_t *channel);
 
 #endif

@@ -1,5 +1,5 @@
-/* channel_mpmc.c: bursts, races, the end and waiting of a channel with many senders and many receivers; channel_mpmc.h
- * has the algorithm. */
+/* channel_mpmc.c: what channel_mpmc.h leaves out of line of a channel with many senders and many receivers: bursts,
+ * lost races, the end, and what a wait asks. The algorithm stands there. */
 #include "channel_mpmc.h"
 
 #include "backoff.h"
@@ -100,7 +100,8 @@ size_t cc_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t 
 
 /* ---- The end ---------------------------------------------------------------------------------------------------- */
 
-/* Closed, and every position that was taken by a sender before the close has been taken by a receiver. */
+/* Whether the channel is closed, and every position that a sender took before the close has been taken by a
+ * receiver. */
 bool cc_mpmc_is_drained_(const cc_channel_t *channel)
 {
     cc_index_ tail = cc_load_acquire(&channel->mpmc.tail.position); /* [channel.closed] pairs with the or in close */
@@ -136,12 +137,12 @@ bool cc_mpmc_has_more_(cc_channel_t *channel, cc_direction_t direction)
     return cc_mpmc_is_drained_(channel);
 }
 
-/* After a wait no lines are asked for until the other side is away: for so many messages. Where lines are far, who does
- * not ask for them is slow, and the other one is away soon, comes around, and has to wait in its turn: so both take
- * turns in being slow. That shows in runs of a lap and more between waits, and after those it asks again soon.
- * `concede simulate channel.many`, seeds 1 and 2: 64:64 on `xeon-4x64` has 95 and 84 M/s by it, without it 61 and 83;
- * 32:32 on `xeon-2x32` 122 and 110, without it 122 and 76. After a short run 32 are too few: 16:16 loses 8 % on 2 CPUs
- * of AMD Zen 4 under KVM (`concede bench channel.map`, with 24 positions ahead). */
+/* After a wait no lines are prefetched until the other side is away: for so many messages. Where lines are far, a side
+ * that does not prefetch them is slow, and the other one is away soon, comes around, and has to wait in its turn: so
+ * both take turns in being slow. That shows in runs of a lap and more between waits, and after those it prefetches
+ * again soon. `concede simulate channel.many`, seeds 1 and 2: 64:64 on `xeon-4x64` has 95 and 84 M/s by it, without it
+ * 61 and 83; 32:32 on `xeon-2x32` 122 and 110, without it 122 and 76. After a short run 32 are too few: 16:16 loses 8 %
+ * on 2 CPUs of AMD Zen 4 under KVM (`concede bench channel.map`, with 24 positions ahead). */
 enum { LONG_RUN = 1024, AFTER_LONG_RUN = 32, AFTER_SHORT_RUN = 256 };
 
 size_t cc_mpmc_run_(cc_channel_t *channel, cc_direction_t direction)

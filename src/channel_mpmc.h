@@ -22,7 +22,7 @@ CC_TEMPLATE_ cc_mpmc_side_t *cc_mpmc_side_(cc_channel_t *channel, cc_direction_t
     return direction == CC_SENDING_ ? &channel->mpmc.tail : &channel->mpmc.head;
 }
 
-/* The stamp of a slot that a thread going this way may take at this position. */
+/* The stamp of the slot at this position when a thread may take it to send, or to receive. */
 CC_TEMPLATE_ cc_index_ cc_mpmc_awaited_(cc_index_ position, cc_direction_t direction)
 {
     return (cc_index_)(position + (direction == CC_SENDING_ ? 0 : 1));
@@ -63,9 +63,9 @@ CC_TEMPLATE_ unsigned char *cc_mpmc_take_one_(cc_channel_t *channel, cc_directio
     return CC_LIKELY_(cc_cas_relaxed(&side->position, &seen, (cc_index_)(seen + 2))) ? slot : NULL;
 }
 
-/* Asks for a line that will be written to soon, after the message of a position is done, so that lines come while the
+/* Prefetches a line that will be written to soon, after the message of a position is done, so that lines come while the
  * messages before them are sent or received. But only in a stream: where this side has not had to wait for some time,
- * the other one is far away; else we would take lines from it that it is about to write.
+ * the other one is far away; else this thread would take lines from the other side that it is about to write.
  *
  * The number is from `concede bench channel.many channel.map` on 2 CPUs of AMD Zen 4 under KVM and `concede simulate
  * channel.many channel.pool`. 16 positions are four lines of 8-byte messages. 8 are half as fast across sockets; 24 are

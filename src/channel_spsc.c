@@ -17,7 +17,7 @@
 
 #include <errno.h>
 
-/* Wakes the other side, which waits to go this way, if it sleeps. */
+/* Wakes the side that waits to send, or to receive, if it sleeps. */
 static void notify_(cc_channel_t *channel, cc_direction_t direction)
 {
     if (cc_channel_is_shared_(channel))
@@ -42,7 +42,7 @@ size_t cc_spsc_sent_slow_(cc_channel_t *channel, size_t n)
     cc_index_ first = (cc_index_)(channel->spsc.tail - (cc_index_)(2 * n));
     cc_index_ received = cc_load_relaxed(&channel->spsc.head); /* relaxed: [spsc.last] orders it */
     size_t counts = (size_t)((cc_index_)(received - first) >> 1);
-    return counts < n ? counts : n; /* more only if another process plays with the words */
+    return counts < n ? counts : n; /* it is more only if another process breaks the rules */
 }
 
 int cc_spsc_closed_result_(void)
@@ -50,7 +50,7 @@ int cc_spsc_closed_result_(void)
     return EPIPE;
 }
 
-/* How many messages fit, for a sender that wants that many slots. It reads `head` only where the value that the sender
+/* How many messages fit, for a sender that wants so many slots. It reads `head` only where the value that the sender
  * remembers leaves too little room. */
 static size_t room_(cc_channel_t *channel, size_t wanted)
 {
@@ -103,8 +103,8 @@ bool cc_spsc_is_drained_(cc_channel_t *channel)
     if (cc_spsc_has_message_(channel, channel->layout)) return false;
     seen = CC_CHANNEL_CLOSED_;
     if (cc_cas_release(&channel->closed, &seen, CC_CHANNEL_DRAINED_)) { /* [spsc.last] pairs with the sender's load */
-        /* The sender may still stamp this position. One lap on, the receiver does not take that for a message.
-         * relaxed: the receiver's own; between processes cc_shared_spsc_bury_() may store the same */
+        /* The sender may still stamp this position. One lap on, the receiver does not take that for a message. relaxed:
+         * only the receiver writes it; between processes cc_shared_spsc_bury_() may store the same */
         cc_store_relaxed(&channel->spsc.next, (cc_index_)(channel->spsc.next + 2 * (channel->mask + 1)));
         return true;
     }

@@ -1,4 +1,4 @@
-/* clock.c: the clock of deadline.h, and what is made of it. */
+/* clock.c: the clock of deadline.h, and a sleep that is made of it. */
 #include <concede/deadline.h>
 
 #include "os.h"

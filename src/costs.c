@@ -1,5 +1,5 @@
-/* costs.c: measures what waiting costs here. Each cost is measured when it is first needed, so that
- * whoever needs one does not pay for the others. */
+/* costs.c: measures what waiting costs here. Each cost is measured when it is first needed, so that a caller who needs
+ * one does not pay for the others. */
 #include "costs.h"
 
 #include <concede/atomic.h>
@@ -12,7 +12,8 @@
  * first; after that only `wake_ns` and `cpus` move, unless they were given. */
 static cc_costs_t costs_;
 
-/* CPUs that our threads may run on; 0: not asked yet. `cpus` is that or the container's quota, if the quota is less. */
+/* The CPUs that our threads may run on; 0: not asked yet. `cpus` is this number, or the quota of the container if that
+ * is less. */
 static uint32_t runnable_;
 
 static uint32_t first_wake_ns_;  /* the estimate before any sleep */
@@ -71,7 +72,7 @@ static uint32_t number_(const char **text)
     return value <= UINT32_MAX ? (uint32_t)value : 0;
 }
 
-/* "pause_ps=32000,wake_ns=29000": in any order, and names that we do not know are skipped. */
+/* Reads "pause_ps=32000,wake_ns=29000", in any order. Names that we do not know are skipped. */
 static cc_costs_t parse_(const char *text)
 {
     cc_costs_t given = { 0, 0, 0, 0 };
@@ -86,8 +87,9 @@ static cc_costs_t parse_(const char *text)
     return given;
 }
 
-/* What comes before the first measurement: the pause is chosen, because what it takes depends on that, and what the
- * environment says need not be measured. Threads that come at the same time all do it, with the same result. */
+/* Does what must come before the first measurement: the pause is chosen, because its cost depends on that, and the
+ * environment is read, because what it gives need not be measured. Threads that come at the same time all do it, with
+ * the same result. */
 static void prepare_(void)
 {
     if (cc_load_relaxed(&is_prepared_)) return; /* relaxed: a thread that misses it prepares again */
@@ -120,8 +122,9 @@ static uint64_t shortest_(void (*batch)(void))
     return shortest;
 }
 
-/* So many of each take a few times as long as reading the clock (29 ns on AMD Zen 4 under KVM, where a pause takes 32
- * ns, a system call 215 ns and a yield 700 ns), and all together less than 30 us where a pause takes 140 ns. */
+/* How many of each are measured at a time. They take a few times as long as reading the clock (29 ns on AMD Zen 4 under
+ * KVM, where a pause takes 32 ns, a system call 215 ns and a yield 700 ns), and all together less than 30 us where a
+ * pause takes 140 ns. */
 enum { PAUSES = 64, SYSTEM_CALLS = 4, YIELDS = 2 };
 
 static void pauses_(void)
@@ -144,7 +147,7 @@ static void system_calls_(void)
  * a virtual machine (AMD Zen 4, KVM), 70 ns and 5 us on bare metal. The first real sleeps correct it. */
 enum { WAKE_IN_SYSTEM_CALLS = 100 };
 
-/* What no wake-up is below or above; they only keep a clock that stands still, or jumps, from having its way. */
+/* The bounds of what a wake-up is taken to cost. They only keep a clock that stands still, or jumps, from deciding. */
 enum { WAKE_MIN_NS = 2000, WAKE_MAX_NS = 1000000 };
 
 static uint32_t measure_wake_ns_(void)
@@ -155,10 +158,11 @@ static uint32_t measure_wake_ns_(void)
     return wake;
 }
 
-/* A yield that runs another thread takes as long as that thread likes, and says nothing about what a yield costs. Alone
- * it takes about 3 system calls (0.7 us on AMD Zen 4 under KVM), to a thread that yields back 17 (3.7 us), to one that
- * counts up to a whole time slice: so one that takes more than 8, and more than 2 us, ran somebody. At the first of
- * those we stop, since the next would take as long; if there is no other, 3 system calls are the answer. */
+/* A yield that runs another thread takes as long as that thread likes, and says nothing about what a yield costs. With
+ * nobody else to run it takes about 3 system calls (0.7 us on AMD Zen 4 under KVM), to a thread that yields back 17
+ * (3.7 us), and to one that computes up to a whole time slice: so a yield that takes more than 8, and more than 2 us,
+ * ran somebody. Measuring stops at the first of those, since the next would take as long; if there was no other, 3
+ * system calls are the answer. */
 enum { YIELD_IN_SYSTEM_CALLS = 3, YIELD_MOST_IN_SYSTEM_CALLS = 8, YIELD_ALONE_NS = 2000 };
 
 static uint32_t measure_yield_ns_(void)
@@ -225,7 +229,8 @@ bool cc_costs_may_spin_(void)
 
 /* ---- asking ----------------------------------------------------------------------------------------------------- */
 
-/* One cost: as it is known, else measured. If several threads measure at the same time, all use the first result. */
+/* Returns one cost, and measures it if it is not known. If several threads measure at the same time, all use the first
+ * result. */
 static uint32_t known_(uint32_t *cost, uint32_t (*measure)(void))
 {
     uint32_t value = cc_load_acquire(cost); /* [costs.ready] pairs with the swap in settle_() */
@@ -278,12 +283,12 @@ uint64_t cc_costs_spin_limit_ns_(void)
     return cc_costs_has_quota_() ? cc_costs_wake_ns_() / 4 : UINT64_MAX;
 }
 
-/* Follows the wake-ups: an eighth of the way down to a quicker one, and up by a 64th of what it is after a slower one,
- * however long that took, because that tells of a busy CPU and not of what waking costs. So it settles near the median:
- * 46 to 62 % of the wake-ups were quicker than its mean, in each of four series of 2,000 to 20,000 on AMD Zen 4 under
- * KVM, with medians from 3 to 26 us; with a 16th it would be 58 to 75 %. It is there after some twenty wake-ups if it
- * was too high, and doubles in 45. Twice the first estimate is the most, so that a machine that is busy all along does
- * not make waits spin for ever longer. */
+/* Follows the wake-ups: an eighth of the way down after a quicker one, and up by a 64th of its value after a slower
+ * one, however long that took, because a long one tells of a busy CPU and not of what waking costs. So it settles near
+ * the median: 46 to 62 % of the wake-ups were quicker than its mean, in each of four series of 2,000 to 20,000 on AMD
+ * Zen 4 under KVM, with medians from 3 to 26 us; with a 16th it would be 58 to 75 %. It is there after some twenty
+ * wake-ups if it was too high, and doubles in 45. Twice the first estimate is the most, so that a machine that is busy
+ * all along does not make waits spin for ever longer. */
 void cc_costs_woken_(uint64_t ns)
 {
     if (cc_load_relaxed(&wake_is_given_)) return; /* relaxed, all: an estimate; a lost update does no harm */

@@ -4,10 +4,10 @@
 
 #include <concede/costs.h>
 
-/* cc_costs()->wake_ns alone: measures nothing else. Any thread. */
+/* Returns cc_costs()->wake_ns, and measures nothing else. Any thread. */
 uint32_t cc_costs_wake_ns_(void);
 
-/* cc_costs()->cpus alone. Any thread. */
+/* Returns cc_costs()->cpus, and measures nothing else. Any thread. */
 uint32_t cc_costs_cpus_(void);
 
 /* Whether cc_backoff_pauses_() would return at once: the first call measures the pause, and reads the clock for that.
@@ -18,11 +18,12 @@ bool cc_costs_are_known_(void);
  * reads the quota, which takes some ten microseconds. Any thread. */
 bool cc_costs_has_quota_(void);
 
-/* The longest that one wait may spin, besides what its policy says; UINT64_MAX: no limit. With a quota it is the CPU
- * time that sleeping and waking would take, so that spinning at most doubles what the wait costs. Any thread. */
+/* The longest that one wait may spin, besides what its policy says; UINT64_MAX: no limit. With a quota the limit
+ * is the CPU time that sleeping and waking would take, so that spinning at most doubles what the wait costs. Any
+ * thread. */
 uint64_t cc_costs_spin_limit_ns_(void);
 
-/* A wake-up took this long to arrive: refines cc_costs()->wake_ns unless it was given. Any thread. */
+/* Tells that a wake-up took this long to arrive. That refines cc_costs()->wake_ns, unless it was given. Any thread. */
 void cc_costs_woken_(uint64_t ns);
 
 #endif

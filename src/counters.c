@@ -9,15 +9,16 @@
 CC_PROBES_(DEFINE_TRACED_)
 #endif
 
-/* 64 bits in two halves, because not every 32-bit machine adds to 64 at once. Whoever makes the lower half wrap adds
- * one to the upper half; in between, for some nanoseconds in every 2^32 steps, a reader finds 2^32 too few. */
+/* A number of 64 bits in two halves, because not every 32-bit machine adds to 64 bits at once. Whoever makes the lower
+ * half wrap adds one to the upper half; in between, for some nanoseconds in every 2^32 steps, a reader finds 2^32 too
+ * few. */
 typedef struct {
     uint32_t low, high;
 } counter;
 
-/* One line for each kind of waiting object. Threads are spread over several sets of lines, so that counting does not
- * become the contention that it counts. 16 sets: as many threads as can well be busy waiting at the same time on the
- * machines that we know; more share. */
+/* The counters of one kind of waiting object are on one line. Threads are spread over several sets of lines, so that
+ * counting does not become the contention that it counts. There are 16 sets, which is as many threads as can well be
+ * busy waiting at the same time on the machines that we know; more threads share. */
 typedef struct {
     CC_ALIGNED_(CC_CACHE_LINE) counter ended[3];
     counter wakes, wakes_in_vain, slept_ns;

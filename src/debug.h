@@ -11,8 +11,8 @@ uint32_t cc_debug_thread_(void);
 /* Whether a thread of this number may be in this process: else it was one of the parent's, before the fork. */
 bool cc_debug_is_here_(uint32_t thread);
 
-/* An object and a thread in one word. What is left of the address above these bits fits for today's addresses; threads
- * whose number is larger are not checked. */
+/* How many bits of a word hold a thread's number, where the rest of it holds the address of an object. Today's
+ * addresses fit; threads whose number does not are not checked. */
 enum { CC_DEBUG_THREAD_BITS_ = sizeof(uintptr_t) > 4 ? 24 : 12 };
 
 /* Says "concede: OBJECT ADDRESS ..." and aborts. The text may name two threads, by %u. */

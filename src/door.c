@@ -1,9 +1,9 @@
-/* door.c: how those are told who wait for one side of a channel: threads that sleep on its event, threads that select,
- * and who polls a descriptor.
+/* door.c: how notifiers reach those who wait for one side of a channel: threads that sleep on its event, threads that
+ * select, and whoever polls a descriptor.
  *
  * A thread that selects joins the door of each of its channels: it puts its case into the door's list, and then it is
  * counted as listening by the event. A notifier claims one of those who listen, as ever, and then wakes one: the first
- * in the list, or, where that is empty, one who sleeps on the event. Who it was that listened does not matter, because
+ * in the list or, where that is empty, one who sleeps on the event. It need not be the one that it claimed, because
  * whoever leaves takes up a claim, if there is one, looks at the channel, and relays what is left. So a thread that
  * selects is one more that listens, and sleeps somewhere else.
  *
@@ -12,7 +12,7 @@
  *   The system is called after the lock is released, by the address alone.
  *
  * No send waits for the lock. A notifier adds to the wakes that are due, and whoever holds the lock, or gets it next,
- * serves them; [door.due] closes the race with a holder that is just letting go. */
+ * serves them; [door.due] closes the race with a holder that is just releasing it. */
 #include "door.h"
 
 #include <concede/backoff.h>
@@ -52,8 +52,8 @@ static void unlink_(cc_door_t *door, cc_select_case_t *one)
 
 #define ALL_DUE UINT32_C(0x80000000)
 
-/* Takes the first thread off the list that no other door has woken yet, and wakes it but for the system call: returns
- * where it sleeps. NULL: there is none. */
+/* Takes the first thread off the list that no other door has woken yet, and moves its epoch on; the system call is the
+ * caller's. Returns the word that it sleeps on, or NULL if there is none. */
 static uint32_t *wake_first_(const cc_event_t *event, cc_door_t *door)
 {
     while (door->first) {
@@ -67,7 +67,7 @@ static uint32_t *wake_first_(const cc_event_t *event, cc_door_t *door)
     return NULL;
 }
 
-/* Serves the wakes that are due, one by one, unless another thread holds the lock: then it does. */
+/* Serves the wakes that are due, one by one. If another thread holds the lock, that one does it. */
 static void serve_(cc_event_t *event, cc_door_t *door)
 {
     for (;;) {
@@ -96,7 +96,7 @@ void cc_channel_notify_slow_(cc_channel_t *channel, cc_direction_t direction, ui
 {
     cc_event_t *event = cc_channel_event_(channel, direction);
     cc_door_t *door = door_(channel, direction);
-    /* [event.announce] pairs with who listens, joins or arms, [event.relay] with who stops that */
+    /* [event.announce] pairs with the fence of those who listen, join or arm, [event.relay] with those who stop that */
     cc_fence_full();
     if (cc_load_relaxed(&event->waiters) & CC_EVENT_WATCHED_) make_readable_(event, door); /* relaxed: the fence */
     uint32_t count = cc_event_claim_(event, whom);
@@ -122,7 +122,7 @@ bool cc_door_join_(cc_select_case_t *one, cc_selector_t *selector)
     cc_event_t *event = cc_channel_event_(one->channel, direction);
     cc_door_t *door = door_(one->channel, direction);
     cc_lock_acquire(&door->lock);
-    bool again = door->last_joiner == selector; /* the same channel in another case: the event counts threads */
+    bool again = door->last_joiner == selector; /* the same channel is in another case: the event counts threads */
     if (!again) {
         door->last_joiner = one->selector_ = selector;
         append_(door, one);
@@ -181,8 +181,8 @@ static bool is_operation_(const cc_channel_t *channel, uint32_t operation)
 int cc_channel_fd(cc_channel_t *channel, uint32_t operation, int *fd)
 {
     if (!is_operation_(channel, operation) || !fd) return EINVAL;
-    if (cc_channel_is_shared_(channel)) return ENOSYS; /* a descriptor is this process's, and so is the door */
-    cc_door_t *door = door_(channel, cc_select_way_(operation));
+    if (cc_channel_is_shared_(channel)) return ENOSYS; /* the descriptor and the door belong to one process */
+    cc_door_t *door = door_(channel, cc_operation_direction_(operation));
     int error = 0, made[2] = { 0, 0 };
     cc_lock_acquire(&door->lock);
     if (door->descriptors[0] == 0) {
@@ -191,7 +191,7 @@ int cc_channel_fd(cc_channel_t *channel, uint32_t operation, int *fd)
     }
     if (error == 0) *fd = door->descriptors[0] - 1;
     cc_lock_release(&door->lock);
-    serve_(cc_channel_event_(channel, cc_select_way_(operation)), door);
+    serve_(cc_channel_event_(channel, cc_operation_direction_(operation)), door);
     return error;
 }
 
@@ -214,8 +214,8 @@ static bool is_worth_it_(cc_channel_t *channel, cc_direction_t direction)
 }
 
 /* The notifier that is making the descriptor readable is one system call away from having done it, unless it lost its
- * CPU. Nobody wakes this thread then: it looks again every 100 us, which is long beside a system call (215 ns,
- * see costs.c) and short beside a time slice. */
+ * CPU. Then nobody wakes this thread, so it looks again every 100 us, which is long beside a system call (215 ns, see
+ * costs.c) and short beside a time slice. */
 static uint32_t wait_until_rung_(cc_door_t *door)
 {
     cc_backoff_t backoff = CC_SNOOZE_INIT;
@@ -232,7 +232,7 @@ static uint32_t wait_until_rung_(cc_door_t *door)
 bool cc_channel_arm(cc_channel_t *channel, uint32_t operation)
 {
     if (!is_operation_(channel, operation) || cc_channel_is_shared_(channel)) return false;
-    cc_direction_t direction = cc_select_way_(operation);
+    cc_direction_t direction = cc_operation_direction_(operation);
     cc_event_t *event = cc_channel_event_(channel, direction);
     cc_door_t *door = door_(channel, direction);
     if (door->descriptors[0] == 0) return false; /* nobody has asked for it by cc_channel_fd() */
@@ -240,7 +240,8 @@ bool cc_channel_arm(cc_channel_t *channel, uint32_t operation)
     uint32_t seen = wait_until_rung_(door);
     if ((seen & STATE) == RUNG) {
         cc_os_bell_empty_(door->descriptors[0] - 1);
-        cc_event_slept_(event); /* somebody waited until it rang: who does so again and again needs no heavy fence */
+        cc_event_slept_(
+            event); /* it rang, so somebody waited: if that happens again and again, notifiers take the fence */
     }
     if ((seen & STATE) != ARMED) {
         seen = (seen & ~(uint32_t)STATE) + NUMBER + ARMED;
@@ -253,8 +254,8 @@ bool cc_channel_arm(cc_channel_t *channel, uint32_t operation)
     else
         cc_fence_heavy_(); /* [event.announce] pairs with cc_fence_light_() */
     if (!is_worth_it_(channel, direction)) return true;
-    /* A try is worth it now, so that it need not stay armed. If a notifier has begun to ring it becomes readable, as an
-     * armed one does. */
+    /* A try is worth it now, so it need not stay armed. If a notifier has begun to ring, the descriptor becomes
+     * readable, as an armed one does. */
     if (!cc_cas_relaxed(&door->armed, &seen, seen - ARMED + QUIET)) return true; /* relaxed: nothing hangs on it */
     cc_event_unwatch_(event);
     return false;

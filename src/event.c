@@ -11,7 +11,7 @@
 
 /* ---- What an event has learned ---------------------------------------------------------------------------------- */
 
-/* The event's word is 0 while it has not learned, else 1 + yields + 8 * pauses. */
+/* The word `snooze` is 0 while the event has not learned, else 1 + yields + 8 * pauses. */
 static cc_snooze_t learned_(const cc_event_t *event)
 {
     uint32_t word = cc_load_relaxed(&event->snooze); /* relaxed: a guess */
@@ -46,7 +46,7 @@ static uint32_t announce_(cc_event_t *event, uint32_t leaves)
     uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed: the swap decides */
     for (;;) {
         if (is_full_(seen)) {
-            cc_os_yield_(); /* as many listen as the word can count: wait until one of them stops */
+            cc_os_yield_(); /* wait until one of them stops */
             seen = cc_load_relaxed(&event->waiters);
             continue;
         }
@@ -202,7 +202,8 @@ static bool shares_cpu_with_notifier_(const cc_event_t *event)
  * was woken and has not run for half of the time that a wake-up takes in the mean may have no CPU, most often because
  * the notifier is on it: then another one is woken beside it. The same goes for a lookout that has not looked for so
  * long. Where that is wrong it costs one wake-up more than the one that was waited for, so at most twice what was best.
- * Whoever relays what it leaves behind does not: it has a CPU, and takes the rest itself before another could.
+ * A waiter that relays what it leaves behind does not wake another so: it has a CPU, and takes the rest itself before
+ * another could.
  *
  * The clock takes as long as the rest of this call (20 ns on AMD Zen 3). It is read by the first 64 notifiers that
  * leave it to another thread, and then by each 64th: a stream of notifies pays less than 1 ns each for it. */
@@ -369,8 +370,8 @@ static uint32_t credit_(uint32_t spin_limit)
     return (uint32_t)((uint64_t)spin_limit * catches_ / CREDIT_PARTS);
 }
 
-/* Whether a lookout on this CPU keeps nobody from running: not the last notifier, if it runs here; and if this thread
- * got nothing the last time, a yield tells whether somebody else wants the CPU. */
+/* Whether a lookout on this CPU keeps nobody from running. It would keep the last notifier, if that runs here; and if
+ * this thread got nothing the last time, a yield tells whether somebody else wants the CPU. */
 static bool is_good_lookout_(const cc_event_await_t *await)
 {
     if (shares_cpu_with_notifier_(await->event)) return false;
@@ -446,8 +447,8 @@ static void judge_yield_(cc_event_await_t *await)
     }
 }
 
-/* Phase 1, after its last round: one of the planned yields. Where it would not run one of ours, the thread spins for as
- * long as it would take to run nobody, and that ends and teaches like such a yield. */
+/* Phase 1, after its last round: one of the planned yields. Where a yield would not run one of ours, the thread spins
+ * for as long as a yield takes that runs nobody, and that ends and teaches like such a yield. */
 static void yield_or_spin_(cc_event_await_t *await, uint64_t *now)
 {
     await->yields_left--;
@@ -462,7 +463,8 @@ static void yield_or_spin_(cc_event_await_t *await, uint64_t *now)
     await->spun += await->pauses;
 }
 
-/* From here on nobody relies on this lookout: `instead` is AWAY if it got something, else 0. */
+/* Ends this thread's being the lookout: from here on nobody relies on it. `instead` is AWAY if it got something, else
+ * 0. */
 static void end_lookout_(cc_event_await_t *await, uint32_t instead)
 {
     /* relaxed: the fence orders what follows */
@@ -544,7 +546,8 @@ bool cc_event_await_slow_(cc_event_await_t *await)
         break;
     case SNOOZING:
         if (await->came_to_yields) judge_yield_(await);
-        /* Others get on with it, on this very CPU: it sleeps, or they would take turns for ever. */
+        /* Others got what this thread waits for, on this very CPU, while it gave way to them. So it sleeps, or they
+         * would take turns for ever. */
         if (await->gave_way && await->overtaken > 0) await->pauses_left = await->yields_left = 0;
         if (spins_on_(await) || yields_on_(await)) return true;
         break;
@@ -554,7 +557,7 @@ bool cc_event_await_slow_(cc_event_await_t *await)
         return true;
     case SLEPT:
         if (await->woken) cc_count_wake_in_vain_(kind_of_await_(await));
-        /* Where notifies keep coming no sleep ever lasts until the deadline. */
+        /* The clock is read, because where notifies keep coming no sleep ever lasts until the deadline. */
         if (await->deadline != CC_FOREVER && cc_os_now_() >= await->deadline) return false;
         break;
     default: return false;

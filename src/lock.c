@@ -101,9 +101,9 @@ enum {
  *                as much outside, lock.map is half as fast again with 8 as with 1, and a tenth faster than with 2
  *   OWED_NS      from the first sleep until the waiter is owed a turn. With twice as much, 2 threads and sections of
  *                100 us wait longer than parking_lot's, which is handed over as often (lock.map, p99)
- *   IN_VAIN      wake-ups in vain before a waiter insists: few, because if nobody insisted one of three threads could
- *                be woken in vain for ever (tests/unit/lock.c). With 4, 3 threads in sections of 200 us have the rate
- *                and the p999 that they have without a limit (lock.map on 2 CPUs of AMD EPYC under KVM)
+ *   IN_VAIN      wake-ups in vain before a waiter insists. With 4, the longest of 3 threads' waits for sections of 200 us
+ *                is 10 ms, as parking_lot's; where nobody insists it is 190 ms (`concede bench lock.fair --held 200us -t 3
+ *                --pin none`), and it could be for ever (tests/unit/lock.c)
  *   MANY         releases, more than there can be while a waiter is away, so that a count which shows them is another
  *   UNLUCKY      short sections that may be lost one by one before it backs off. With 0 the longest waits of 2 threads
  *                with 100 ns outside are ten times as long (lock.map, p999); with 4 nothing gets better
@@ -138,7 +138,8 @@ static uintptr_t area_(void)
     return cc_load_relaxed(&cc_lock_sequence_area_); /* relaxed: a number on its own; the first answer stands */
 }
 
-/* Marks that no two waiters have at the same time. Another copy of the library in this program starts elsewhere. */
+/* The next mark. No two waiters have the same at one time, and another copy of the library in this program starts
+ * elsewhere. */
 static uint32_t marks_;
 
 static CC_CONSTRUCTOR_ void find_out_(void)
@@ -223,8 +224,9 @@ static uint32_t look_(const waiter_t *w)
     return cc_load_relaxed(&w->lock->word); /* relaxed: a swap decides; reading leaves the line shared */
 }
 
-/* A waiter that may not call the system cannot measure what a pause takes either. Until somebody else has, it takes a
- * pause for 40 ns: between the 25 to 32 ns of AMD Zen 3 and 4 (`concede info`) and the 60 ns of the slowest in use. */
+/* A waiter that may not call the system cannot measure a pause either. Until another thread has, it assumes that a
+ * pause takes 40 ns: between the 25 to 32 ns of AMD Zen 3 and 4 (`concede info`) and the 60 ns of the slowest in
+ * use. */
 static uint32_t pauses_in_(const waiter_t *w, uint64_t ns)
 {
     return w->never_calls && !cc_costs_are_known_() ? (uint32_t)(ns / 40) : cc_backoff_pauses_(ns);
@@ -243,7 +245,8 @@ static bool is_forgotten_(uint32_t last, uint32_t seen)
     return (last & SHARED) && (!(seen & SHARED) || counted_(last, seen) > MANY);
 }
 
-/* How often the lock was released between two looks; 0 or 1 where that is not known: whether we know of any. */
+/* How often the lock was released between two looks. Where that is not known, it is 1 if there was any release that we
+ * know of, else 0. */
 static uint32_t releases_(uint32_t last, uint32_t seen)
 {
     if (is_forgotten_(last, seen)) return 1;
@@ -255,7 +258,7 @@ static uint32_t releases_(uint32_t last, uint32_t seen)
 static uint32_t share_(const waiter_t *w, uint32_t seen)
 {
     if (seen != HELD || area_() <= CC_LOCK_NO_AREA_) return seen;
-    return cc_cas_relaxed(&w->lock->word, &seen, HELD | SHARED) ? HELD | SHARED : seen; /* relaxed: a hint */
+    return cc_cas_relaxed(&w->lock->word, &seen, HELD | SHARED) ? HELD | SHARED : seen; /* relaxed: a guess */
 }
 
 /* Lets another thread run, which may be the holder, where yields pay at the moment; returns how long others ran. */
@@ -270,10 +273,11 @@ static uint64_t yield_(waiter_t *w)
     return ending == CC_YIELDED_ ? 0 : now - before;
 }
 
-/* Who waits for a condition under a lock waits for others to take it, and must not wait for one that stays away. So the
- * next few who do, stay away from it for no more than so many looks: with a buffer for 16 messages between two threads
- * that is ten times as fast (`concede bench condition.buffer --between 1:1` on 2 CPUs of AMD Zen 4 under KVM). A table,
- * because a word with this in it could not be released by a store; locks may share a number in it. */
+/* A thread that waits for a condition under a lock waits for others to take it, and must not wait for one that stays
+ * away. So the next few that would stay away from it do so for no more than so many looks: with a buffer for 16
+ * messages between two threads that is ten times as fast (`concede bench condition.buffer --between 1:1` on 2 CPUs of
+ * AMD Zen 4 under KVM). It is a table, because a word with this in it could not be released by a store; locks may share
+ * a number in it. */
 enum { AWAITED_LOCKS = 64, AWAITED_FOR = 64 /* times that somebody stays away */, AWAITED_LOOKS = 32 };
 static uint32_t awaited_[AWAITED_LOCKS];
 
@@ -306,12 +310,13 @@ static bool is_awaited_(const waiter_t *w)
  *   and each look takes the line away from it. We stay away for much longer. So we do if releases were faster than a
  *   look and are no longer counted, because then nobody else has waited meanwhile.
  *
- * How long is so many times as long as the look itself took, because that tells both how far away the line is and how
- * many others want it; twice as many times with each lost race. So the looks of all waiters together take up a part of
- * the line's time that does not grow with their number. Who comes back asks for the line to write, so that a swap can
- * follow the look at once: else half of those who find the lock free are too late. But where sections follow each other
- * faster than a look although several threads have them, each change of hands costs more than it brings; and so it does
- * where one has the lock for itself and releases it by stores (lock.tight with 8 threads on 2 CPUs loses 8 %).
+ * A waiter stays away for a multiple of what the look itself took, because that tells both how far away the line is and
+ * how many others want it; the multiple doubles with each lost race. So the looks of all waiters together take up a
+ * part of the line's time that does not grow with their number. Who comes back prefetches the line to write, so that a
+ * swap can follow the look at once: else half of those who find the lock free are too late. But where sections follow
+ * each other faster than a look although several threads have them, each change of hands costs more than it brings; and
+ * so it does where one has the lock for itself and releases it by stores (lock.tight with 8 threads on 2 CPUs loses 8
+ * %).
  *
  * From the second lost race on, and in a section that lasts long, it may be that the holder waits for a CPU, perhaps
  * for this one: a yield lets it run. Where it ran somebody we yield again soon: there is work to do here, and as long

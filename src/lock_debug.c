@@ -15,10 +15,10 @@
 
 static uint32_t threads_;   /* how many have a number */
 static uint32_t elsewhere_; /* the last number that was the parent's before the fork; 0: there was none */
-static uint32_t forks_;     /* for which that is so */
+static uint32_t forks_;     /* the number of the fork for which that is so */
 
-/* In the child of a fork, before any of its threads gets a number. If two of them come at once, one may be taken for
- * the parent's, and its mistakes go unnoticed. */
+/* Called in the child of a fork, before any of its threads gets a number. If two of them come at once, one may be taken
+ * for a thread of the parent, and its mistakes go unnoticed. */
 static void note_fork_(uint32_t forks)
 {
     cc_store_relaxed(&elsewhere_, cc_load_relaxed(&threads_)); /* relaxed, both: numbers */
@@ -51,8 +51,8 @@ void cc_debug_die_(const char *object, const void *address, const char *text, un
     abort();
 }
 
-/* An entry: the address in units of 4 bytes, without what its place tells; then the thread's number, from 1. 0: nobody.
- * The table takes 8 KiB where an entry has 8 bytes, and a program that is not checked never touches them. */
+/* An entry is the address in units of 4 bytes, without what its place tells, and then the number of the thread, from 1;
+ * 0: nobody. The table takes 8 KiB where an entry has 8 bytes, and a program that is not checked never touches them. */
 enum { PLACES = 1024, THREAD_BITS = CC_DEBUG_THREAD_BITS_ };
 static uintptr_t holders_[PLACES];
 

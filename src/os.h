@@ -28,9 +28,10 @@ void cc_os_wake_(const uint32_t *word, uint32_t count);
 CC_API void cc_os_yield_(void);
 
 /* Nanoseconds on the monotonic clock. */
+#define CC_OS_NS_PER_S UINT64_C(1000000000)
 uint64_t cc_os_now_(void);
 
-/* Sleeps for so many nanoseconds, no less. clock.c makes it of the above. */
+/* Sleeps for at least so many nanoseconds. clock.c makes it of the above. */
 void cc_os_sleep_(uint64_t ns);
 
 /* CPU time that all threads of this process have used so far, in nanoseconds; it may be some milliseconds behind. 0
@@ -53,15 +54,15 @@ bool cc_os_membarrier_(void);
 const char *cc_os_sequence_area_(uintptr_t *area);
 bool cc_os_sequence_barrier_(void);
 
-/* A bell: a descriptor that others poll. It is readable from a ring on, until it is emptied, and who finds it readable
- * sees what was done before the ring. create tells the one to read and the one to write, which may be the same: 0,
- * ENOSYS where there is no such thing, or why the system refused. */
+/* A bell is a descriptor that others poll. It is readable from a ring on, until it is emptied, and whoever finds it
+ * readable sees what was done before the ring. create tells the descriptor to read and the one to write, which may be
+ * the same, and returns 0, ENOSYS where there is no such thing, or why the system refused. */
 int cc_os_bell_create_(int ends[2]);
 void cc_os_bell_ring_(int write_end);
 void cc_os_bell_empty_(int read_end);
 void cc_os_bell_close_(int read_end, int write_end);
 
-/* CPUs that the threads of this process may run on, at least 1: how many of them can run at the same time. */
+/* The CPUs that the threads of this process may run on, at least 1: so many of them can run at the same time. */
 uint32_t cc_os_cpus_(void);
 
 /* Whole CPUs whose time the container of this process may use, at least 1; UINT32_MAX: as many as there are. A quota
@@ -89,26 +90,28 @@ int cc_os_segment_create_(const char *name, size_t bytes, int *own, int *handed_
 int cc_os_segment_open_(const char *name, int descriptor, int *own, uint64_t *bytes);
 int cc_os_segment_unlink_(const char *name);
 
-/* Closes it, which gives up its locks. In a child of fork() it is closed already. */
+/* Closes a segment, which gives up its locks. In a child of fork() it is closed already. */
 void cc_os_segment_close_(int own);
 
-/* A number that is another one in the child of a fork(): whoever opened a segment at another one has none any more. */
+/* A number that is different in the child of a fork(): a process that opened a segment at another number does not have
+ * it any more. */
 uint32_t cc_os_forks_(void);
 
-/* Maps its first `header` bytes, then `gap` bytes of private memory, then the rest; NULL: no memory. All three are
- * multiples of 65536 but the last. */
+/* Maps the first `header` bytes of a segment, then `gap` bytes of private memory, then the rest; returns NULL if there
+ * is no memory. All three are multiples of 65536 but the last. */
 void *cc_os_segment_map_(int own, size_t header, size_t gap, size_t bytes);
 void cc_os_segment_unmap_(void *mapping, size_t header, size_t gap, size_t bytes);
 
-/* Where the locks of a segment are: of one that was just made, told in a number that is kept in it, and of one that was
- * opened, found by that number. Before any other of the calls below. 0; EPROTO: they are gone; EACCES; ENOMEM. */
+/* Where the locks of a segment are. place tells that, for one that was just made, in a number that is kept in the
+ * segment; find finds them by that number, for one that was opened. They come before any other of the calls below. 0;
+ * EPROTO: the locks are gone; EACCES; ENOMEM. */
 int cc_os_segment_place_locks_(int own, uint64_t *where);
 int cc_os_segment_find_locks_(int own, uint64_t where);
 
-/* Locks of a segment, by their numbers, 0 to 63. Each is held by one `own` descriptor alone, or by several that share
- * it, and the system takes it back when the process that has it dies, after the last of its threads. Who takes it sees
- * all that those did who had it alone before, until they gave it back or died. None of these waits. The threads of a
- * process that use the same `own` hold a lock in common. */
+/* The locks of a segment have the numbers 0 to 63. Each is held by one `own` descriptor alone, or by several that share
+ * it. The system takes it back when the process that has it dies, after the last of its threads. A process that takes
+ * it sees all that those did who had it alone before, until they gave it back or died. None of these calls waits. The
+ * threads of a process that use the same `own` hold a lock in common. */
 bool cc_os_segment_lock_(int own, uint32_t number); /* alone, also if it shared it before; false: another has it */
 bool cc_os_segment_lock_shared_(int own, uint32_t number); /* with others; false: another has it alone */
 void cc_os_segment_unlock_(int own, uint32_t number);      /* gives it back */

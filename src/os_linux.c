@@ -15,8 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S UINT64_C(1000000000)
-
 enum { FUTEX_WAKE_ = 1, FUTEX_WAIT_BITSET_ = 9, FUTEX_PRIVATE_ = 128 };
 enum {
     MEMBARRIER_GLOBAL_EXPEDITED = 1 << 1,
@@ -27,8 +25,8 @@ enum {
     MEMBARRIER_REGISTER_PRIVATE_EXPEDITED_RSEQ = 1 << 8
 };
 
-/* By their names in the object code, because the headers declare them only where GNU's extensions were asked for
- * before any header. A test has another syscall. */
+/* These are declared by their names in the object code, because the headers declare them only where GNU's extensions
+ * were asked for before any header. A test brings another syscall. */
 extern int linux_cpu_(void) __asm__("sched_getcpu");
 #if !defined(CC_OS_SYSCALL_)
 extern long linux_syscall_(long number, ...) __asm__("syscall");
@@ -62,17 +60,17 @@ typedef struct timespec futex_time;
 /* `scope` is FUTEX_PRIVATE_, or 0 for a word that other processes have, too. */
 static long futex_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, int scope)
 {
-    uint64_t seconds = deadline / NS_PER_S;
+    uint64_t seconds = deadline / CC_OS_NS_PER_S;
     long result = -ENOSYS;
 #if defined(SYS_futex_time64)
-    wide_time at = { .tv_sec = (int64_t)seconds, .tv_nsec = (int64_t)(deadline % NS_PER_S) };
+    wide_time at = { .tv_sec = (int64_t)seconds, .tv_nsec = (int64_t)(deadline % CC_OS_NS_PER_S) };
     result = SYSTEM_CALL(SYS_futex_time64, word, FUTEX_WAIT_BITSET_ | scope, expected,
                          deadline == CC_FOREVER ? NULL : &at, NULL, UINT32_MAX);
 #endif
 #if defined(SYS_futex)
-    if (result == -ENOSYS) { /* a time that does not fit here ends early, and the caller waits again */
+    if (result == -ENOSYS) { /* a time that does not fit ends early, and the caller waits again */
         futex_time fits = { .tv_sec = (int32_t)(seconds < INT32_MAX ? seconds : INT32_MAX) };
-        fits.tv_nsec = (int32_t)(deadline % NS_PER_S);
+        fits.tv_nsec = (int32_t)(deadline % CC_OS_NS_PER_S);
         result = SYSTEM_CALL(SYS_futex, word, FUTEX_WAIT_BITSET_ | scope, expected,
                              deadline == CC_FOREVER ? NULL : &fits, NULL, UINT32_MAX);
     }
@@ -121,7 +119,7 @@ static bool membarrier_(int command)
     return result == 0;
 }
 
-/* By their numbers, because read(), write() and close() are cancellation points. */
+/* System calls by their numbers, because read(), write() and close() are cancellation points. */
 int cc_os_bell_create_(int ends[2])
 {
     long result = SYSTEM_CALL(SYS_eventfd2, 0, O_CLOEXEC | O_NONBLOCK);
@@ -139,7 +137,7 @@ void cc_os_bell_ring_(int write_end)
 void cc_os_bell_empty_(int read_end)
 {
     uint64_t count;
-    /* EAGAIN: its owner has read it, which is not asked for, but does no harm */
+    /* EAGAIN: the user has read it, which nobody asked for, but it does no harm */
     (void)SYSTEM_CALL(SYS_read, read_end, &count, sizeof count);
 }
 
@@ -151,7 +149,7 @@ void cc_os_bell_close_(int read_end, int write_end)
 #define CC_OS_HAS_BELL_
 
 #if defined(CC_ARCH_ARM64)
-/* HWCAP_SB, which older headers do not name; it is set if every CPU has the instruction. */
+/* Bit 29 is HWCAP_SB, which older headers do not name; it is set if every CPU has the instruction. */
 #define CC_OS_HAS_SB_
 bool cc_os_has_sb_(void)
 {

@@ -20,7 +20,7 @@ static bool read_file_(const char *path, char *text, size_t size)
     return got > 0;
 }
 
-/* Reads a number and moves past it; UINT64_MAX for "max", for -1, and for what is no number. */
+/* Reads a number and moves past it; returns UINT64_MAX for "max", for -1, and for what is no number. */
 static uint64_t number_(const char **text)
 {
     uint64_t value = 0;
@@ -57,7 +57,7 @@ static uint32_t quota_cpus_(char *path, size_t length, bool version_2)
 static uint32_t cgroup_cpus_(const char *table, const char *mounts)
 {
     char text[4096]; /* a line for each controller of version 1, some fifteen, and one for version 2 */
-    char path[512];  /* of a longer one the quota is not seen */
+    char path[512];  /* where a path is longer, the quota is not seen */
     uint32_t least = UINT32_MAX;
     if (!read_file_(table, text, sizeof text)) return least;
     for (char *line = text, *next; line && *line; line = next) { /* "id:controllers:/group" */
@@ -98,12 +98,12 @@ static uint32_t add_affinity_(unsigned long *mask, long thread)
     return cpus;
 }
 
-/* Linux keeps the mask by thread. A thread pinned to one CPU is no process on one CPU: the main thread's mask counts
- * too, and if both together are one CPU, the masks of the other threads. */
+/* Linux keeps a mask for each thread. A thread that is pinned to one CPU does not make a process on one CPU: the main
+ * thread's mask counts, too, and if both together are one CPU, so do the masks of the other threads. */
 static uint32_t affinity_cpus_(void)
 {
     unsigned long mask[MASK_WORDS] = { 0 };
-    char entries[2048]; /* about 65 threads: enough to see whether all share one CPU */
+    char entries[2048]; /* room for about 65 threads: enough to see whether all share one CPU */
     add_affinity_(mask, 0);
     uint32_t cpus = add_affinity_(mask, getpid());
     if (cpus > 1) return cpus;

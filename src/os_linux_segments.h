@@ -1,13 +1,14 @@
 /* os_linux_segments.h: the part of os.h that stands under "Between processes"; os_linux.c includes it. */
 
-/* Not where addresses have 32 bits and registers 64: nobody has tried that. */
+/* There are none where addresses have 32 bits and registers 64: nobody has tried that. */
 #if !defined(__ILP32__) || (!defined(__x86_64__) && !defined(__aarch64__) && !defined(__mips64))
 #define CC_OS_HAS_SEGMENTS_
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* By their values, because the headers show them only to those who asked for GNU's extensions before any header. */
+/* These stand here by their values, because the headers show them only where GNU's extensions were asked for before any
+ * header. */
 enum {
     SET_LOCK_ = 37,                  /* F_OFD_SETLK */
     ADD_SEALS_ = 1033,               /* F_ADD_SEALS */
@@ -30,13 +31,13 @@ static void forget_in_child_(void)
 }
 #include "os_segments.h"
 
-/* No descriptor is left, or no room for a name. */
+/* Translates the errors that say that there is no descriptor left, or no room for a name. */
 static int no_room_(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOSPC ? ENOMEM : error;
 }
 
-/* What the C library's shm_open() makes of a name. */
+/* Opens a file by the folder and the name, as the C library's shm_open() does. */
 static int open_path_(const char *folder, const char *name, int flags, int *descriptor)
 {
     char path[300];
@@ -47,7 +48,7 @@ static int open_path_(const char *folder, const char *name, int flags, int *desc
     return result < 0 ? no_room_((int)-result) : 0;
 }
 
-/* An open file of our own for a descriptor that others have, too. */
+/* Makes an open file of our own for a descriptor that others have, too. */
 static int open_again_(int descriptor, int *own)
 {
     char digits[16] = { 0 };
@@ -59,12 +60,12 @@ static int open_again_(int descriptor, int *own)
     return error == ENXIO ? EPROTO : error == ENOENT ? ENOSYS : error; /* a socket, say; no /proc */
 }
 
-/* The memory is there from the beginning: where it is used up later, touching it would be the end of the process. */
+/* Allocates all of the memory now: if there were none left later, touching it would end the process. */
 static int allocate_(int descriptor, size_t bytes)
 {
 #if UINTPTR_MAX > UINT32_MAX
     long result = SYSTEM_CALL(SYS_fallocate, descriptor, 0, (long)0, (long)bytes);
-#else /* a number of 64 bits is two arguments, the first of which is the one that memory would have first */
+#else /* a number of 64 bits is two arguments, in the order in which its halves lie in memory */
     union {
         uint64_t number;
         long halves[2];
@@ -131,7 +132,7 @@ int cc_os_segment_create_(const char *name, size_t bytes, int *own, int *handed_
     return error;
 }
 
-/* The owner of a file can cut it short while others have it mapped. */
+/* Checks that the file is this user's: its owner can cut it short while others have it mapped. */
 static int check_owner_(int own)
 {
     struct stat status;
@@ -190,7 +191,7 @@ enum { LOCK_CALL_ = SYS_fcntl64 };
 enum { LOCK_CALL_ = SYS_fcntl };
 #endif
 
-/* A call that fails tells nothing: then the other counts as alive. */
+/* Takes or gives back locks. A call that fails tells nothing: then the other process counts as alive. */
 static bool lock_call_(int own, uint32_t number, int64_t count, short type)
 {
     struct {
@@ -220,7 +221,7 @@ void cc_os_segment_unlock_(int own, uint32_t number)
     (void)lock_call_(own, number, 1, F_UNLCK);
 }
 
-/* A child that another thread has just forked may have the open file, and would keep its locks. */
+/* Gives the locks up first: a child that another thread has just forked may have the open file, and would keep them. */
 void cc_os_segment_close_(int own)
 {
     (void)lock_call_(own, 0, 0, F_UNLCK); /* all of them: a count of 0 is up to the end */
@@ -232,7 +233,8 @@ int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadlin
     return wait_(word, expected, deadline, 0);
 }
 
-/* Linux 5.16. Its number is the same on every architecture that we know; its times have 64 bits on all of them. */
+/* Linux has this call since 5.16. Its number is the same on every architecture that we know, and its times have 64 bits
+ * on all of them. */
 int cc_os_wait_several_(const cc_os_word_t *words, size_t count, uint64_t deadline)
 {
     enum { NUMBER = 449, WORD_OF_32_BITS = 2, MONOTONIC = 1 };
@@ -242,7 +244,7 @@ int cc_os_wait_several_(const cc_os_word_t *words, size_t count, uint64_t deadli
     } waiters[CC_OS_WORDS_MAX];
     struct {
         int64_t seconds, ns;
-    } until = { (int64_t)(deadline / NS_PER_S), (int64_t)(deadline % NS_PER_S) };
+    } until = { (int64_t)(deadline / CC_OS_NS_PER_S), (int64_t)(deadline % CC_OS_NS_PER_S) };
     if (count == 0 || count > CC_OS_WORDS_MAX) return ENOSYS;
     for (size_t i = 0; i < count; i++) {
         waiters[i].expected = words[i].expected;

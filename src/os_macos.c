@@ -4,7 +4,8 @@
 #include <os/os_sync_wait_on_address.h>
 #include <time.h>
 
-/* The calls under the documented ones, in libSystem since macOS 10.12 and used by every language runtime there. */
+/* The calls that the documented ones are made of. They are in libSystem since macOS 10.12, and every language runtime
+ * there uses them. */
 extern int __ulock_wait(uint32_t operation, void *address, uint64_t value, uint32_t timeout_us);
 extern int __ulock_wake(uint32_t operation, void *address, uint64_t ignored);
 #define COMPARE_AND_WAIT        UINT32_C(1)
@@ -12,7 +13,8 @@ extern int __ulock_wake(uint32_t operation, void *address, uint64_t ignored);
 #define WAKE_ALL                UINT32_C(0x00000100)
 #define NO_ERRNO                UINT32_C(0x01000000) /* the result is 0 or more, or a negative errno */
 
-/* 0 or more, or a negative errno; `ns` is CC_FOREVER or at least 1. `shared`: other processes have the word, too. */
+/* Returns 0 or more, or a negative errno. `ns` is CC_FOREVER or at least 1. `shared`: other processes have the word,
+ * too. */
 static int wait_for(const uint32_t *word, uint32_t expected, uint64_t ns, bool shared)
 {
     void *address = (void *)(uintptr_t)word;
@@ -29,8 +31,8 @@ static int wait_for(const uint32_t *word, uint32_t expected, uint64_t ns, bool s
         errno = saved;
         return result;
     }
-    /* Microseconds, rounded up, so that it never ends early; 0 means for ever. A time that does not fit does end early:
-     * that is a wait that returns for no reason. */
+    /* The call takes microseconds. They are rounded up, so that it never ends early, and 0 means for ever. A time that
+     * does not fit does end early: that is a wait that returns for no reason. */
     uint64_t us = ns == CC_FOREVER ? 0 : (ns - 1) / 1000 + 1;
     return __ulock_wait(operation | NO_ERRNO, address, expected, us < UINT32_MAX ? (uint32_t)us : UINT32_MAX);
 }
@@ -49,7 +51,7 @@ static int wait_until(const uint32_t *word, uint32_t expected, uint64_t deadline
     return result == -ETIMEDOUT && cc_os_now_() >= deadline ? ETIMEDOUT : 0;
 }
 
-/* Whether it woke anybody. */
+/* Returns whether it woke anybody. */
 static bool wake(const uint32_t *word, uint32_t count, bool shared)
 {
     void *address = (void *)(uintptr_t)word;

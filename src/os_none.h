@@ -1,12 +1,12 @@
 /* os_none.h: what os.h asks for and a system may lack: restartable sequences, ARM64's `sb`, the bell, and what stands
- * under "Between processes". A file that has one of these, and includes this, defines its CC_OS_HAS_..._ before. */
+ * under "Between processes". A system's file includes it last, and defines CC_OS_HAS_..._ before for what it has. */
 #if defined(__GNUC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #endif
 
 /* clang-format off */
-#define CC_OS_LACKS_(call, ...) call { return __VA_ARGS__; } /* and answers that */
+#define CC_OS_LACKS_(call, ...) call { return __VA_ARGS__; } /* defines the call with the answer of who lacks it */
 
 #if !defined(CC_OS_HAS_SEQUENCES_)
 CC_OS_LACKS_(const char *cc_os_sequence_area_(uintptr_t *area), "the system has no restartable sequences")

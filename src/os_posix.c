@@ -18,8 +18,6 @@
 #include <pthread.h>
 #include <time.h>
 
-#define NS_PER_S UINT64_C(1000000000)
-
 typedef struct sleeper {
     const uint32_t *word;
     struct sleeper *next;
@@ -27,7 +25,8 @@ typedef struct sleeper {
     bool woken;
 } sleeper;
 
-/* 2^6 buckets are 8 KiB where a line has 128 bytes. Two busy addresses in one bucket cost time, never correctness. */
+/* There are 2^6 buckets, which are 8 KiB where a line has 128 bytes. Two busy addresses in one bucket cost time, never
+ * correctness. */
 #define BUCKET_BITS 6
 typedef struct bucket {
     CC_ALIGNED_(CC_CACHE_LINE) pthread_mutex_t mutex;
@@ -38,7 +37,8 @@ static bucket buckets[1u << BUCKET_BITS];
 static pthread_condattr_t monotonic;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Also the child's side of fork(): the sleepers were threads of the parent, and any mutex may have been held by one. */
+/* Empties all buckets; also in the child of a fork(), where the sleepers were threads of the parent, and any mutex may
+ * have been held by one. */
 static void empty_buckets(void)
 {
     for (size_t i = 0; i < sizeof buckets / sizeof buckets[0]; i++) {
@@ -59,7 +59,7 @@ static void set_up(void)
 static bucket *lock_bucket(const uint32_t *word)
 {
     pthread_once(&once, set_up);
-    /* 2^64 divided by the golden ratio, which spreads neighbours */
+    /* 2^64 divided by the golden ratio spreads addresses that lie close together */
     uint64_t hash = (uint64_t)(uintptr_t)word * UINT64_C(0x9e3779b97f4a7c15);
     bucket *b = &buckets[hash >> (64 - BUCKET_BITS)];
     pthread_mutex_lock(&b->mutex);
@@ -81,11 +81,11 @@ static int sleep_in(bucket *b, sleeper *s, uint64_t deadline)
         return 0;
     }
     /* A deadline past what a 32-bit time_t holds ends early, for no reason, and the caller waits again. */
-    uint64_t seconds = deadline / NS_PER_S;
+    uint64_t seconds = deadline / CC_OS_NS_PER_S;
     bool capped = seconds > INT32_MAX;
     struct timespec until;
     until.tv_sec = (time_t)(capped ? INT32_MAX : seconds);
-    until.tv_nsec = (long)(deadline % NS_PER_S);
+    until.tv_nsec = (long)(deadline % CC_OS_NS_PER_S);
     int result = pthread_cond_timedwait(&s->wake, &b->mutex, &until);
     return result == ETIMEDOUT && !capped ? ETIMEDOUT : 0;
 }

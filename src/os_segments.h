@@ -23,12 +23,12 @@ static struct {
     unsigned char *at; /* NULL: not mapped */
     size_t header, gap, bytes;
 } mapped_[OWN_MAX];                        /* of the entry of own_ */
-static uint32_t forks_begun_, forks_over_; /* by the threads of this process */
-static uint32_t forks_;                    /* that lie between this process and the first one */
-static int process_;                       /* whose table it is */
+static uint32_t forks_begun_, forks_over_; /* how many forks the threads of this process have begun and ended */
+static uint32_t forks_;                    /* how many forks lie between this process and the first one */
+static int process_;                       /* the number of the process whose table it is */
 static pthread_once_t at_fork_ = PTHREAD_ONCE_INIT;
 
-/* The place stays taken, so that whoever unmaps it unmaps nothing else. */
+/* Covers what was mapped there. The addresses stay taken, so that whoever unmaps them unmaps nothing else. */
 static void cover_(unsigned char *at, size_t bytes)
 {
     (void)mmap(at, bytes, PROT_NONE, MAP_FIXED | ANONYMOUS_, -1, 0);
@@ -45,7 +45,8 @@ static void end_fork_in_parent_(void)
     if (cc_load_relaxed(&forks_over_) != cc_load_relaxed(&forks_begun_)) (void)cc_fetch_add_relaxed(&forks_over_, 1);
 }
 
-/* A handler of the program's that runs before this one may have come here by a call, and then it is done. */
+/* A handler of the program's that runs before this one may have called the library, and by that this function: then
+ * there is nothing left to do. */
 static void end_fork_in_child_(void)
 {
     if (forks_over_ == forks_begun_) return;
@@ -71,7 +72,7 @@ static void set_up_fork_(void)
     (void)pthread_atfork(begin_fork_, end_fork_in_parent_, end_fork_in_child_);
 }
 
-/* First of all, in a call that uses the table. */
+/* What a call that uses the table does first of all. */
 static void settle_(void)
 {
     pthread_once(&at_fork_, set_up_fork_);

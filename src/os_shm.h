@@ -26,7 +26,7 @@
 #error "cc_fence_light_() must be a full fence in every process"
 #endif
 
-/* Many calls below are cancellation points and set errno, which os.h has none of. */
+/* Many calls below are cancellation points and set errno, which those of os.h must not do. */
 typedef struct caller {
     int saved_errno, cancel_state;
 } caller_t;
@@ -58,8 +58,8 @@ static void forget_in_child_(void);
 
 /* ---- Making and opening ----------------------------------------------------------------------------------------- */
 
-/* Where the memory is a file, as on OpenBSD, it is there from the beginning: where the file system is full later,
- * touching it would be the end of the process. Elsewhere there is no file system, and nothing to be done. */
+/* Allocates all of the memory now, where it is a file, as on OpenBSD: if the file system were full later, touching the
+ * memory would end the process. Elsewhere there is no file system, and nothing to be done. */
 static int allocate_(int descriptor, size_t bytes)
 {
     static const char zeros[4096];
@@ -142,10 +142,10 @@ typedef struct lock_file {
 } lock_file_t;
 
 typedef struct place {
-    int descriptor; /* of the file with the locks */
-    off_t first;    /* position of number 0 */
-    uint64_t alone; /* that this segment has so: a bit for each number */
-    uint64_t shared;
+    int descriptor;  /* of the file with the locks */
+    off_t first;     /* position of number 0 */
+    uint64_t alone;  /* the numbers that this segment has alone: a bit for each */
+    uint64_t shared; /* ... and those that it shares */
 } place_t;
 
 static pthread_mutex_t table_ = PTHREAD_MUTEX_INITIALIZER; /* of all below */
@@ -165,7 +165,8 @@ static void leave_table_(caller_t caller)
     leave_(caller);
 }
 
-/* Another thread of the parent may have been in there. The files stay open: the child may take locks of its own. */
+/* Another thread of the parent may have held the mutex. The files stay open, because the child may take locks of its
+ * own. */
 static void forget_in_child_(void)
 {
     pthread_mutex_init(&table_, NULL);
@@ -197,7 +198,7 @@ static int open_locks_(uid_t owner, lock_file_t *file)
     return 0;
 }
 
-/* The file with the locks of a segment. */
+/* Finds the file with the locks of a segment, and opens it if this process has not done so yet. */
 static int file_of_(int own, lock_file_t **file)
 {
     struct stat status;
@@ -229,7 +230,7 @@ int cc_os_segment_place_locks_(int own, uint64_t *where)
     caller_t caller = enter_table_();
     int error = file_of_(own, &file);
     if (error == 0) {
-        /* No two segments are made by one process at one time. */
+        /* No process makes two segments at the same nanosecond, and the pid keeps processes apart. */
         uint64_t id = mix_identity_((uint64_t)getpid(), cc_os_now_()) >> (64 - ID_BITS);
         *where = file->identity << ID_BITS | id;
         set_place_(own, file, id);
@@ -249,7 +250,8 @@ int cc_os_segment_find_locks_(int own, uint64_t where)
     return error;
 }
 
-/* How another segment that this process has open holds a lock, for which the system would not tell. */
+/* How another segment that this process has open holds a lock. The system would not tell, because the lock is the
+ * process's. */
 typedef enum holding { NOT_HELD, HELD_SHARED, HELD_ALONE } holding_t;
 static holding_t held_here_(const place_t *place, uint32_t number)
 {
@@ -263,7 +265,7 @@ static holding_t held_here_(const place_t *place, uint32_t number)
     return held;
 }
 
-/* A call that fails tells nothing: then the other counts as alive. */
+/* Takes a lock or gives it back. A call that fails tells nothing: then the other process counts as alive. */
 static bool lock_call_(const place_t *place, uint32_t number, short type)
 {
     struct flock lock;
@@ -304,7 +306,7 @@ bool cc_os_segment_lock_shared_(int own, uint32_t number)
     return taken;
 }
 
-/* The process gives it back when none of its segments has it any more. */
+/* Gives a lock up. The process gives it back when none of its segments has it any more. */
 static void unlock_(place_t *place, uint32_t number)
 {
     forget_(place, number);

@@ -1,5 +1,5 @@
-/* os_unix.h: the part of os.h that is the same on most Unix systems. An os_<system>.c includes it last. Where a system
- * has more than what stands here, its file defines the macro first. */
+/* os_unix.h: the part of os.h that is the same on most Unix systems. An os_<system>.c includes it last, and defines one
+ * of these macros before where its system has more than what stands here. */
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
@@ -32,18 +32,21 @@ void cc_os_yield_(void)
     errno = saved;
 }
 
+static uint64_t read_clock_(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (uint64_t)time.tv_sec * CC_OS_NS_PER_S + (uint64_t)time.tv_nsec;
+}
+
 uint64_t cc_os_now_(void)
 {
-    struct timespec now;
-    clock_gettime(CC_OS_CLOCK_, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+    return read_clock_(CC_OS_CLOCK_);
 }
 
 uint64_t cc_os_cpu_time_(void)
 {
-    struct timespec used;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
+    return read_clock_(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 uint32_t cc_os_cpu_(void)
@@ -82,7 +85,7 @@ const char *cc_os_environment_(const char *name)
 #include <fcntl.h>
 #include <pthread.h>
 
-/* A pipe. What is called here are cancellation points, which os.h has none of. */
+/* The bell is a pipe. The calls are cancellation points, which those of os.h must not be. */
 int cc_os_bell_create_(int ends[2])
 {
     int saved = errno, error = 0;

@@ -11,16 +11,15 @@
 #include <string.h>
 #include <windows.h>
 
-#define NS_PER_S  UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)
 
-/* Whether this is Wine, which has two calls that do less than they say (8.0): its FlushProcessWriteBuffers() is a stub;
- * and those whom a WakeByAddressAll() has woken stay in the queue until they run, where a WakeByAddressSingle() finds
- * them, and wakes nobody who sleeps. `stress.condition` lost a wake-up by the second. */
+/* Whether this is Wine, two of whose calls do less than they say (8.0). Its FlushProcessWriteBuffers() does nothing.
+ * And threads that a WakeByAddressAll() has woken stay in the queue until they run, where a WakeByAddressSingle() finds
+ * them, and wakes nobody who sleeps: `stress.condition` lost a wake-up by that. */
 static bool is_wine_(void)
 {
     enum { UNKNOWN, WINDOWS, WINE };
-    static uint32_t system; /* which every thread finds to be the same */
+    static uint32_t system; /* every thread finds the same */
     uint32_t known = cc_load_relaxed(&system);
     if (known == UNKNOWN) {
         HMODULE ntdll = GetModuleHandleA("ntdll.dll");
@@ -72,7 +71,7 @@ uint64_t cc_os_now_(void)
     }
     QueryPerformanceCounter(&value);
     ticks = (uint64_t)value.QuadPart;
-    return ticks / per_second * NS_PER_S + ticks % per_second * NS_PER_S / per_second;
+    return ticks / per_second * CC_OS_NS_PER_S + ticks % per_second * CC_OS_NS_PER_S / per_second;
 }
 
 uint64_t cc_os_cpu_time_(void)
@@ -100,8 +99,8 @@ bool cc_os_membarrier_(void)
     return true;
 }
 
-/* The affinity mask of the one processor group that a process usually lives in; across groups the mask is 0, and what
- * the machine has is the best answer there is. */
+/* Counts the affinity mask of the one processor group that a process usually lives in. A process that lives in several
+ * has a mask of 0, and then the answer is what the machine has. */
 uint32_t cc_os_cpus_(void)
 {
     DWORD_PTR process = 0, machine = 0;
@@ -134,5 +133,5 @@ uint32_t cc_os_forks_(void)
     return 0; /* there is no fork */
 }
 
-/* There is nothing that a WSAPoll could wait for: no bell. */
+/* There is no bell, because there is nothing that a WSAPoll could wait for. */
 #include "os_none.h"

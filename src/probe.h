@@ -18,7 +18,7 @@
         each(event__wait__begin) each(event__wait__end) each(event__sleep) each(event__wake)              \
             each(channel__wait__begin) each(channel__wait__end) each(parker__sleep) each(parker__wake)
 
-/* How many trace each; counters.c has them. */
+/* How many tracers trace each probe; counters.c defines these. */
 #define CC_PROBE_TRACED_(name) concede_##name##_semaphore
 #define CC_PROBE_DECLARE_TRACED_(name) \
     extern volatile unsigned short CC_PROBE_TRACED_(name) __attribute__((visibility("hidden")));
@@ -26,8 +26,9 @@ CC_PROBES_(CC_PROBE_DECLARE_TRACED_)
 
 #define _SDT_HAS_SEMAPHORES 1
 #define SDT_USE_VARIADIC    /* for STAP_PROBEV, which is more than the standard allows */
-/* In a register or in memory, and no constant: perf leaves those out, and takes only the first place of a probe whose
- * values are not alike in all its places; so a value must have one type in them, too. */
+/* The values are in a register or in memory, and are no constants: perf leaves constants out, and where a probe stands
+ * in several places whose values are not alike it takes the first place only. So a value must have one type in all of
+ * them, too. */
 #define STAP_SDT_ARG_CONSTRAINT or
 #include <sys/sdt.h>
 #define CC_PROBE_(...)                                                                  \

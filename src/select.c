@@ -5,11 +5,12 @@
  * So at each door it is what any thread is that waits there: it listens, looks, sleeps, stops listening, and looks. */
 #include <concede/select.h>
 
+#include <errno.h>
+
 #include "backoff.h"
 #include "channel_mpmc.h"
 #include "door.h"
 #include "event.h"
-#include "os.h"
 #include "snooze.h"
 
 bool cc_select_are_valid_(const cc_select_case_t *cases, size_t n)
@@ -17,18 +18,19 @@ bool cc_select_are_valid_(const cc_select_case_t *cases, size_t n)
     uint32_t operations = 0;
     for (size_t i = 0; i < n; i++) {
         const cc_select_case_t *one = &cases[i];
-        operations |= one->operation; /* greater than 1 if one of them is */
+        operations |= one->operation;
         if (one->channel && !one->message) return false;
     }
-    return operations <= CC_SELECT_SEND;
+    return operations <= CC_SELECT_SEND; /* none has a bit but the lowest */
 }
 
 /* ---- Trying ----------------------------------------------------------------------------------------------------- */
 
-/* Where to begin, so that each case is the first as often as the others. Each thread has a number that goes round in
- * steps of 2^32 divided by the golden ratio. Of such a series every second number is spread as evenly, and so are those
- * at most other strides: it is fair also to a thread that takes turns between several selects. At a stride that is a
- * large Fibonacci number the series moves slowly, and it takes some thousand turns until all have had their share. */
+/* The case to begin with, so that each is the first as often as the others. Each thread has a number that goes up in
+ * steps of 2^32 divided by the golden ratio, and wraps around. Of such a series every second number is spread as
+ * evenly, and so is every n-th for most n: it is fair also to a thread that takes turns between several selects. Where
+ * n is a large Fibonacci number the series moves slowly, and all have had their share only after some thousand selects.
+ */
 static size_t start_(size_t n, uint32_t order)
 {
     if (order == CC_SELECT_IN_ORDER) return 0;
@@ -51,7 +53,8 @@ static int try_(const cc_select_case_t *one)
 
 /* Most messages are a pointer or a number. For 8 bytes all of the layout is a constant, and a message that is there is
  * received without a call, in half of the time (`concede bench select.ready --channels 2` on AMD Zen 4 under KVM: 5 ns,
- * else 9). false: look at all cases. It wakes a sender last, so that nothing need be kept for after that. */
+ * else 9). Returns false if all cases have to be looked at. It wakes a sender last, so that no register has to be kept
+ * for after that. */
 CC_TEMPLATE_ bool receive_8_(cc_select_case_t *cases, size_t at, size_t *which)
 {
     const cc_slot_layout_t layout = cc_slot_layout_(8);
@@ -85,7 +88,8 @@ static bool seems_ready_(const cc_select_case_t *one)
            cc_load_relaxed(&one->channel->closed) != CC_CHANNEL_OPEN_; /* relaxed: the try looks again */
 }
 
-/* Does the first case from `start` on that can be done; whether there was one. */
+/* Does the first case from `start` on that can be done, and returns whether there was one. Where it only glances, it
+ * tries those cases that seem ready. */
 static bool do_one_(cc_select_case_t *cases, size_t n, size_t start, bool glances, size_t *which)
 {
     for (size_t i = 0, at = start; i < n; i++, at = at + 1 < n ? at + 1 : 0) {
@@ -102,34 +106,6 @@ static bool do_one_(cc_select_case_t *cases, size_t n, size_t start, bool glance
 
 /* ---- Waiting ---------------------------------------------------------------------------------------------------- */
 
-static void join_all_(cc_select_case_t *cases, size_t n, cc_selector_t *selector)
-{
-    bool trusted = true, shared = false;
-    for (size_t i = 0; i < n; i++) {
-        if (!cases[i].channel) continue;
-        if (cc_channel_is_shared_(cases[i].channel)) {
-            cc_shared_select_join_(&cases[i]);
-            shared = true;
-        } else if (!cc_door_join_(&cases[i], selector)) {
-            trusted = false;
-        }
-    }
-    if (shared) cc_shared_fence_heavy_(); /* [shared.announce] pairs with cc_fence_light_(), in all processes */
-    if (trusted)
-        cc_fence_full(); /* [event.announce] pairs with the fence in cc_channel_notify_slow_() */
-    else
-        cc_fence_heavy_(); /* [event.announce] pairs with cc_fence_light_(), for all channels at once */
-}
-
-static void leave_all_(cc_select_case_t *cases, size_t n, bool slept)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (!cases[i].selector_) continue; /* no channel, or one that another case has joined */
-        if (slept) cc_event_slept_(cc_channel_event_(cases[i].channel, cc_select_direction_(&cases[i])));
-        cc_door_leave_(&cases[i]);
-    }
-}
-
 /* The event that has learned how long to snooze for this case. */
 static cc_event_t *learner_(const cc_select_case_t *one)
 {
@@ -138,30 +114,111 @@ static cc_event_t *learner_(const cc_select_case_t *one)
                                                : cc_channel_event_(one->channel, direction);
 }
 
-/* What the wait has taught: a long sleep, that nothing comes soon from any of the channels; anything else, how soon
- * something came from the one that ended it. With MPMC that one has learned from its notifier how long it was. */
-static void teach_channels_(cc_select_case_t *cases, size_t n, const cc_event_await_t *await, size_t ended_by)
+/* Notifiers know the selector's event only through the doors, where they take a full fence: it needs no heavy one. The
+ * two words that notifiers change are stored to as they do. */
+static void begin_event_(cc_event_t *event)
 {
+    cc_store_relaxed(&event->epoch, 0); /* relaxed, both: no door knows it yet */
+    cc_store_relaxed(&event->woken_at, 0);
+    event->waiters = CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_;
+    event->snooze = 1; /* no snooze, until a channel wants one */
+    event->sleepiness = event->left_to_it = event->looked_at = 0;
+}
+
+static void begin_selector_(cc_selector_t *selector, cc_select_case_t *cases, size_t n)
+{
+    begin_event_(&selector->event);
+    selector->cases = cases;
+    selector->count = n;
+    selector->has_channel = selector->has_shared = false;
     for (size_t i = 0; i < n; i++) {
-        cc_channel_t *channel = cases[i].channel;
-        if (!channel || channel->snooze_iters != CC_SNOOZE_ADAPTIVE) continue;
-        bool learns = i == ended_by ? !await->slept || cc_channel_is_spsc_(channel) : await->ending == CC_SLEPT_LONG_;
-        if (learns) cc_event_learn_from_(learner_(&cases[i]), await);
+        cases[i].selector_ = NULL;
+        cases[i].next_ = cases[i].previous_ = NULL;
+        if (!cases[i].channel) continue;
+        selector->has_channel = true;
+        selector->has_shared = selector->has_shared || cc_channel_is_shared_(cases[i].channel);
+        cc_event_plan_also_(&selector->event, learner_(&cases[i]), cases[i].channel->snooze_iters);
     }
 }
 
-/* Notifiers know its event only through the doors, where they take a full fence: it needs no heavy one. It snoozes not
- * at all, until a channel wants it. The two words that notifiers change are stored to as they do. */
-static void begin_selector_(cc_selector_t *selector)
+static void join_all_(cc_selector_t *selector)
 {
-    cc_store_relaxed(&selector->event.epoch, 0); /* relaxed, both: no door knows it yet */
-    cc_store_relaxed(&selector->event.woken_at, 0);
-    selector->event.waiters = CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_;
-    selector->event.snooze = 1;
-    selector->event.sleepiness = selector->event.left_to_it = selector->event.looked_at = 0;
+    bool trusted = true;
+    for (size_t i = 0; i < selector->count; i++) {
+        cc_select_case_t *one = &selector->cases[i];
+        if (!one->channel) continue;
+        if (cc_channel_is_shared_(one->channel))
+            cc_shared_select_join_(one);
+        else if (!cc_door_join_(one, selector))
+            trusted = false;
+    }
+    if (selector->has_shared)
+        cc_shared_fence_heavy_(); /* [shared.announce] pairs with cc_fence_light_(), in all processes */
+    if (trusted)
+        cc_fence_full(); /* [event.announce] pairs with the fence in cc_channel_notify_slow_() */
+    else
+        cc_fence_heavy_(); /* [event.announce] pairs with cc_fence_light_(), for all channels at once */
 }
 
-/* It lies on the stack, or where a checker can follow it. */
+static void leave_all_(const cc_selector_t *selector, bool slept)
+{
+    for (size_t i = 0; i < selector->count; i++) {
+        cc_select_case_t *one = &selector->cases[i];
+        if (!one->selector_) continue; /* no channel, or one that another case has joined */
+        if (slept) cc_event_slept_(cc_channel_event_(one->channel, cc_select_direction_(one)));
+        cc_door_leave_(one);
+    }
+}
+
+/* Whether a process has died that has one of the channels open, and this process was not told yet; then that is the
+ * result of the case `*which`. */
+static bool reports_death_(const cc_selector_t *selector, bool has_time, size_t *which)
+{
+    return selector->has_shared && cc_shared_select_reports_(selector, has_time, which);
+}
+
+/* Goes through the phases of event.h until a case could be done, which is then done, or the deadline has passed: false.
+ * It is in the doors from its announcement until it has slept, or need not sleep. */
+static bool do_first_(cc_selector_t *selector, cc_event_await_t *await, size_t start, size_t *which)
+{
+    bool done, joined = false;
+    while (!(done = do_one_(selector->cases, selector->count, start, await->pauses > 0, which)) &&
+           cc_event_await_step_(await)) {
+        if (joined) {
+            leave_all_(selector, await->woken);
+            if (reports_death_(selector, true, which)) return true;
+        }
+        joined = cc_event_await_listens_(await);
+        if (!joined) continue;
+        selector->key = await->key;
+        join_all_(selector);
+    }
+    if (joined) leave_all_(selector, false);
+    return done;
+}
+
+/* What the wait has taught: a long sleep, that nothing comes soon from any of the channels; anything else, how soon
+ * something came from the one that ended it. With MPMC that one has learned from its notifier how long it was. */
+static void teach_channels_(const cc_selector_t *selector, const cc_event_await_t *await, size_t ended_by)
+{
+    for (size_t i = 0; i < selector->count; i++) {
+        const cc_select_case_t *one = &selector->cases[i];
+        cc_channel_t *channel = one->channel;
+        if (!channel || channel->snooze_iters != CC_SNOOZE_ADAPTIVE) continue;
+        bool learns = i == ended_by ? !await->slept || cc_channel_is_spsc_(channel) : await->ending == CC_SLEPT_LONG_;
+        if (learns) cc_event_learn_from_(learner_(one), await);
+    }
+}
+
+static void relay_all_(const cc_selector_t *selector)
+{
+    for (size_t i = 0; i < selector->count; i++) {
+        const cc_select_case_t *one = &selector->cases[i];
+        if (one->channel) cc_channel_relay_rest_(one->channel, cc_select_direction_(one));
+    }
+}
+
+/* The selector lies on the stack, or where a checker can follow it. */
 #if !defined(CC_SELECTOR_)
 #define CC_SELECTOR_(own) (own)
 #endif
@@ -169,46 +226,18 @@ static void begin_selector_(cc_selector_t *selector)
 static int wait_for_one_(cc_select_case_t *cases, size_t n, size_t start, size_t *which, uint64_t deadline)
 {
     cc_selector_t own, *selector = CC_SELECTOR_(&own);
-    begin_selector_(selector);
-    bool any = false, shared = false;
-    for (size_t i = 0; i < n; i++) {
-        cases[i].selector_ = NULL;
-        cases[i].next_ = cases[i].previous_ = NULL;
-        if (!cases[i].channel) continue;
-        any = true;
-        shared = shared || cc_channel_is_shared_(cases[i].channel);
-        cc_event_plan_also_(&selector->event, learner_(&cases[i]), cases[i].channel->snooze_iters);
-    }
-    if (!any && deadline == CC_FOREVER) return EINVAL;
-
+    begin_selector_(selector, cases, n);
+    if (!selector->has_channel && deadline == CC_FOREVER) return EINVAL;
     cc_event_await_t await = cc_event_await_begin_(&selector->event, deadline);
-    await.in_channel = true;
     struct cc_event_elsewhere elsewhere;
-    if (shared) {
-        selector->cases = cases;
-        selector->count = n;
-        cc_shared_select_elsewhere_(selector, &await, &elsewhere);
-        if (cc_shared_select_reports_(cases, n, false, which)) return 0;
-    }
-    bool done, joined = false;
-    while (!(done = do_one_(cases, n, start, await.pauses > 0, which)) && cc_event_await_step_(&await)) {
-        if (joined) leave_all_(cases, n, await.woken);
-        if (joined && shared && cc_shared_select_reports_(cases, n, true, which)) {
-            done = true;
-            joined = false;
-            break;
-        }
-        joined = cc_event_await_listens_(&await);
-        if (!joined) continue;
-        selector->key = await.key;
-        join_all_(cases, n, selector);
-    }
-    if (joined) leave_all_(cases, n, false);
+    await.in_channel = true;
+    if (selector->has_shared) cc_shared_select_elsewhere_(selector, &await, &elsewhere);
+    if (reports_death_(selector, false, which)) return 0;
+    bool done = do_first_(selector, &await, start, which);
     cc_event_await_end_(&await);
-    teach_channels_(cases, n, &await, done ? *which : n);
-    if (!done && shared) done = cc_shared_select_reports_(cases, n, true, which);
-    for (size_t i = 0; await.announced && i < n; i++)
-        if (cases[i].channel) cc_channel_relay_rest_(cases[i].channel, cc_select_direction_(&cases[i]));
+    teach_channels_(selector, &await, done ? *which : n);
+    if (!done) done = reports_death_(selector, true, which);
+    if (await.announced) relay_all_(selector);
     return done ? 0 : ETIMEDOUT;
 }
 

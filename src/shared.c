@@ -1,5 +1,5 @@
-/* shared.c: a channel between processes: making and opening its segment, waiting, and deaths. shared.h has how it lies
- * in memory; shared_spsc.c and shared_mpmc.c have the two kinds. */
+/* shared.c: a channel between processes: making and opening its segment, waiting, and deaths. shared.h says how it lies
+ * in memory; shared_spsc.c and shared_mpmc.c are the two kinds. */
 #include "shared.h"
 
 #include "snooze.h"
@@ -11,8 +11,8 @@
 
 /* ---- Deaths ----------------------------------------------------------------------------------------------------- */
 
-/* How often a process that waits looks whether another has died. A death is told within 200 ms: after one such time
- * somebody has seen it, and after another one everybody who sleeps has. */
+/* How often a process that waits looks whether another has died. After one such time somebody has seen a death, and
+ * after another one everybody who sleeps has; shared.h promises 200 ms, which leaves as much for a busy machine. */
 #if !defined(CC_SHARED_LOOK_MS)
 #define CC_SHARED_LOOK_MS 50
 #endif
@@ -29,20 +29,20 @@ static bool says_(uint32_t word, uint32_t state)
     return (word & CC_STATE_MASK_) == state;
 }
 
-/* A participant is dead, and nobody can get its number meanwhile: this process has its lock. Others may be doing the
- * same; whoever comes first has told all, and for the next it is done. */
+/* Notes that a participant is dead. Nobody can get its number meanwhile, because this process has its lock. Several may
+ * note the same death at once: the swap of the first succeeds, and the others find that it is done. */
 static void bury_(cc_shared_t *shared, uint32_t participant, uint32_t word)
 {
     uint32_t dead = word - CC_ALIVE_ + CC_DEATH_ + CC_DEAD_;
     if (shared->kind == CC_CHANNEL_SPSC) {
         cc_shared_spsc_bury_(cc_shared_channel(shared));
-        dead -= CC_DEAD_; /* and no slot carries its number */
+        dead -= CC_DEAD_; /* no slot carries its number, so that another may have it at once */
     }
     /* [shared.buried] pairs with the loads of a participant's word */
     (void)cc_cas_release(&shared->segment->participants[participant], &word, dead);
 }
 
-/* Whether there was a death. */
+/* Asks the system about each of the others that says ALIVE; returns whether one of them was dead. */
 static bool find_deaths_(cc_shared_t *shared)
 {
     bool found = false;
@@ -62,8 +62,8 @@ static bool find_deaths_(cc_shared_t *shared)
     return found;
 }
 
-/* The threads of a process have its locks in common, so one would give back what another still needs: one looks at a
- * time, and the others need not. */
+/* The threads of a process have its locks in common, and one of them would give back what another still needs. So one
+ * looks at a time, and the others return at once. */
 void cc_shared_look_for_deaths_(cc_shared_t *shared, uint32_t now)
 {
     cc_channel_t *channel = cc_shared_channel(shared);
@@ -77,7 +77,7 @@ void cc_shared_look_for_deaths_(cc_shared_t *shared, uint32_t now)
     wake_all_(&channel->not_empty);
 }
 
-/* EOWNERDEAD if there is a death that this process was not told of; now it is. Else 0. */
+/* Returns EOWNERDEAD if there is a death that this process was not told of, and by that it is told; else 0. */
 static int report_(cc_shared_t *shared)
 {
     for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
@@ -91,9 +91,9 @@ static int report_(cc_shared_t *shared)
     return 0;
 }
 
-/* A wait that is soon over does not look at the clock, and many of them in a row would never look for deaths. Each
- * 256th does: the clock takes 20 ns (`concede info` on AMD Zen 3), so that is less than 0.1 ns a wait, and 256 waits
- * that spin for as long as is worth it, some 25 us, are 6 ms. */
+/* A wait that is soon over does not read the clock, and many of them in a row would never look for deaths. So every
+ * 256th wait does. Reading the clock takes 20 ns (`concede info` on AMD Zen 3), which is less than 0.1 ns for each
+ * wait; and 256 waits that spin for as long as is worth it, some 25 us, take 6 ms. */
 enum { LOOK_EVERY = 256 };
 static bool is_turn_(cc_shared_t *shared)
 {
@@ -124,13 +124,13 @@ int cc_shared_report_(cc_channel_t *channel, bool has_time)
     look_if_due_(shared);
     int result = report_(shared);
     if (result != 0)
-        cc_store_relaxed(&shared->waits, LOOK_EVERY - 1); /* relaxed: the next wait asks at once, there may be more */
+        cc_store_relaxed(&shared->waits, LOOK_EVERY - 1); /* relaxed: a guess; the next wait looks, there may be more */
     return result;
 }
 
 /* ---- Sleeping and waking ---------------------------------------------------------------------------------------- */
 
-/* The words of an event of a shared channel. Nobody who died need be counted out of them.
+/* The words of an event of a shared channel. They count nobody, so that a dead process need not be counted out.
  *
  *   word      bits     says                                             who moves it
  *   epoch     0..31    slept on                                         + 1: whoever wakes
@@ -147,7 +147,8 @@ static void announce_shared_(cc_event_t *event)
     uint32_t seen = cc_load_relaxed(&event->waiters); /* relaxed, all: the fence after it orders it */
     for (int tries = 0; tries < 64; tries++)
         if (cc_cas_relaxed(&event->waiters, &seen, (seen + ONE_MORE) | ASLEEP_BIT)) return;
-    /* No process that keeps to the rules changes the word so often; for one that does not, the bit alone will do. */
+    /* Processes that keep to the rules do not change the word so often. Against one that does not, the bit alone will
+     * do: this process must not loop for ever. */
     cc_store_relaxed(&event->waiters, ASLEEP_BIT);
 }
 
@@ -163,8 +164,8 @@ void cc_shared_notify_(cc_event_t *event)
     if (woken == 0) (void)cc_cas_relaxed(&event->waiters, &seen, seen & ~(uint32_t)ASLEEP_BIT);
 }
 
-/* Membarrier reaches all processes that have a segment open: each registered for it. If the system takes it away, a
- * millisecond does the same, as in fence.c. */
+/* Membarrier reaches all processes that have a segment open, because each registered for it. If the system takes it
+ * away, a millisecond does the same: fence.c says why. */
 void cc_shared_fence_heavy_(void)
 {
     if (cc_os_membarrier_shared_()) return; /* [shared.announce] pairs with cc_fence_light_() */
@@ -181,6 +182,17 @@ static uint32_t listen_shared_(cc_event_t *event)
     return key;
 }
 
+/* Notes how a sleep ended; returns whether there is time left. */
+static bool note_sleep_(cc_event_await_t *await, int woken, uint64_t began, uint64_t now)
+{
+    if (woken != EAGAIN) {
+        await->slept = true;
+        await->slept_ns += now - began;
+    }
+    await->woken = woken == 0;
+    return now < await->deadline;
+}
+
 /* Phase 3: sleeps, but never for longer than until the next look for deaths. */
 static bool sleep_shared_(cc_event_await_t *await)
 {
@@ -191,13 +203,8 @@ static bool sleep_shared_(cc_event_await_t *await)
     uint64_t now = cc_os_now_();
     uint32_t woken_at = cc_load_relaxed(&event->woken_at); /* relaxed, all: statistics */
     cc_store_relaxed(&await->event->woken_at, woken_at);
-    if (woken != EAGAIN) {
-        await->slept = true;
-        await->slept_ns += now - began;
-    }
-    await->woken = woken == 0;
     if (woken == 0 && cc_load_relaxed(&event->epoch) == await->key + 1) cc_snooze_woken_(woken_at, now);
-    return now < await->deadline;
+    return note_sleep_(await, woken, began, now);
 }
 
 void cc_shared_sleep_elsewhere_(cc_channel_t *channel, cc_direction_t direction, cc_event_await_t *await,
@@ -219,7 +226,7 @@ void cc_shared_relay_rest_(cc_channel_t *channel, cc_direction_t direction)
 
 /* ---- A select --------------------------------------------------------------------------------------------------- */
 
-/* A case of a shared channel is in no list, and has room there for the epoch before its announcement. */
+/* A case of a shared channel is in no list. So its `next_` holds the epoch that was read before the announcement. */
 static void set_key_(cc_select_case_t *one, uint32_t key)
 {
     one->next_ = (cc_select_case_t *)(uintptr_t)key;
@@ -247,13 +254,13 @@ void cc_shared_select_join_(cc_select_case_t *one)
     announce_shared_(event);
 }
 
-/* The doors know the epoch of its own event, and nobody notifies that: there is nothing to announce. */
+/* Nobody notifies the select's own event: the doors only move its epoch on. So there is nothing to announce. */
 static uint32_t listen_select_(cc_event_t *own)
 {
     return cc_load_relaxed(&own->epoch); /* relaxed: no door knows it yet, or any more */
 }
 
-/* When it was woken, for what it learns: by a shared channel, if one of them says so, or just now. */
+/* When the select was woken, for what it learns: when a shared channel says so, or else just now. */
 static uint32_t woken_at_(const cc_selector_t *selector, uint64_t now)
 {
     for (size_t i = 0; i < selector->count; i++) {
@@ -264,30 +271,43 @@ static uint32_t woken_at_(const cc_selector_t *selector, uint64_t now)
     return (uint32_t)now;
 }
 
-/* Where the system cannot wait for several words, or not for so many, the select looks at all of them so often. */
+/* Where the system cannot wait for several words, or not for so many, the select sleeps on one of them and looks at all
+ * every millisecond. A message may be seen so late then. */
 enum { POLL_NS = NS_PER_MS };
+
+/* Lists the words that a select sleeps on: those of its shared channels, and then its own if it has private channels,
+ * too. Returns how many, and tells whether the system takes so many. */
+static size_t list_words_(const cc_selector_t *selector, uint32_t key, cc_os_word_t *words, bool *all_fit)
+{
+    size_t count = 0;
+    bool has_private = false;
+    *all_fit = true;
+    for (size_t i = 0; i < selector->count; i++) {
+        const cc_select_case_t *one = &selector->cases[i];
+        if (!is_shared_case_(one)) {
+            has_private = has_private || one->channel;
+        } else if (count < CC_OS_WORDS_MAX - 1) {
+            cc_os_word_t word = { &event_of_case_(one)->epoch, key_(one), true };
+            words[count++] = word;
+        } else {
+            *all_fit = false;
+        }
+    }
+    if (has_private) {
+        cc_os_word_t own = { &selector->event.epoch, key, false };
+        words[count++] = own;
+    }
+    return count;
+}
 
 static bool sleep_select_(cc_event_await_t *await)
 {
     cc_selector_t *selector = (cc_selector_t *)await->event;
-    cc_os_word_t words[CC_OS_WORDS_MAX]; /* those of the shared channels, and then its own */
-    size_t count = 0, private_count = 0, left_out = 0;
-    for (size_t i = 0; i < selector->count; i++) {
-        const cc_select_case_t *one = &selector->cases[i];
-        private_count += one->channel && !cc_channel_is_shared_(one->channel);
-        if (!is_shared_case_(one)) continue;
-        cc_os_word_t word = { &event_of_case_(one)->epoch, key_(one), true };
-        if (count < CC_OS_WORDS_MAX - 1)
-            words[count++] = word;
-        else
-            left_out++;
-    }
-    if (private_count > 0) {
-        cc_os_word_t own = { &selector->event.epoch, await->key, false };
-        words[count++] = own;
-    }
-    uint64_t began = cc_os_now_(), until = began + (uint64_t)CC_SHARED_LOOK_MS * NS_PER_MS;
-    if (left_out > 0) until = began + POLL_NS;
+    cc_os_word_t words[CC_OS_WORDS_MAX];
+    bool all_fit;
+    size_t count = list_words_(selector, await->key, words, &all_fit);
+    uint64_t began = cc_os_now_();
+    uint64_t until = began + (all_fit ? (uint64_t)CC_SHARED_LOOK_MS * NS_PER_MS : POLL_NS);
     if (await->deadline < until) until = await->deadline;
     int woken = count > 1 ? cc_os_wait_several_(words, count, until)
                           : cc_os_wait_shared_(words[0].word, words[0].expected, until);
@@ -299,12 +319,7 @@ static bool sleep_select_(cc_event_await_t *await)
     /* relaxed, both: a statistic; a door that woke this thread has said when */
     if (cc_load_relaxed(&selector->event.epoch) == await->key)
         cc_store_relaxed(&selector->event.woken_at, woken_at_(selector, now));
-    if (woken != EAGAIN) {
-        await->slept = true;
-        await->slept_ns += now - began;
-    }
-    await->woken = woken == 0;
-    return now < await->deadline;
+    return note_sleep_(await, woken, began, now);
 }
 
 cc_event_t *cc_shared_learned_(cc_channel_t *channel, cc_direction_t direction)
@@ -320,13 +335,14 @@ void cc_shared_select_elsewhere_(cc_selector_t *selector, cc_event_await_t *awai
     await->elsewhere = elsewhere;
 }
 
-bool cc_shared_select_reports_(cc_select_case_t *cases, size_t n, bool has_time, size_t *which)
+bool cc_shared_select_reports_(const cc_selector_t *selector, bool has_time, size_t *which)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (!is_shared_case_(&cases[i])) continue;
-        int result = cc_shared_report_(cases[i].channel, has_time);
+    for (size_t i = 0; i < selector->count; i++) {
+        cc_select_case_t *one = &selector->cases[i];
+        if (!is_shared_case_(one)) continue;
+        int result = cc_shared_report_(one->channel, has_time);
         if (result == 0) continue;
-        cases[i].result = result;
+        one->result = result;
         *which = i;
         return true;
     }
@@ -379,8 +395,8 @@ bool cc_shared_is_closed_(const cc_channel_t *channel)
 void cc_shared_close_channel_(cc_channel_t *channel)
 {
     uint32_t seen = CC_CHANNEL_OPEN_;
-    /* An open channel says OPEN or MEND, and goes from one to the other when a process comes or dies: 64 times in a row
-     * only if another process plays with the word. */
+    /* An open channel says OPEN or MEND, and goes from one to the other when a process comes or dies. It does so 64
+     * times in a row only if another process breaks the rules, and then this one must not loop for ever. */
     for (int tries = 0; tries < 64; tries++) {
         /* [channel.closed] pairs with the loads of `closed` */
         if (cc_cas_release(&channel->closed, &seen, CC_CHANNEL_CLOSED_)) break;
@@ -398,9 +414,9 @@ cc_channel_t *cc_shared_channel(cc_shared_t *shared)
 
 /* ---- Coming and going ------------------------------------------------------------------------------------------- */
 
-/* Takes a number that is nobody's. Who has its lock together with others knows that it stays nobody's, and only then
- * takes it alone, so that no dead one is ever taken for alive. `*contended`: another was at one at the same time. The
- * number, or 0. */
+/* Takes a participant's number that is nobody's, and returns it, or 0. A process that shares the lock of a number knows
+ * that it stays nobody's, and only then takes the lock alone: so no dead one is ever taken for alive. `*contended`
+ * becomes true if another process was at one of the numbers at the same time. */
 static uint32_t take_number_(cc_shared_t *shared, bool *contended)
 {
     for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
@@ -420,7 +436,8 @@ static uint32_t take_number_(cc_shared_t *shared, bool *contended)
     return 0;
 }
 
-/* Two that come at once may be in each other's way at every number, but not so often. 0 or EBUSY. */
+/* Two processes that come at once may be in each other's way at every number, but hardly 64 times, with a yield in
+ * between: that is as often as there are participants. Returns 0 or EBUSY. */
 enum { TRIES_TO_JOIN = 64 };
 static int join_(cc_shared_t *shared)
 {
@@ -440,13 +457,13 @@ static int join_(cc_shared_t *shared)
      * first how far that one got. */
     if (shared->kind == CC_CHANNEL_SPSC) cc_shared_spsc_bury_(cc_shared_channel(shared));
     for (uint32_t k = 1; k < CC_PARTICIPANTS_; k++) {
-        /* [shared.buried] as above: deaths before it came are no business of this process */
+        /* [shared.buried] as above. This process is not told of deaths before it came. */
         CC_SHARED_REPORTED_(shared)[k] = cc_load_acquire(&shared->segment->participants[k]) / CC_DEATH_;
     }
     return 0;
 }
 
-/* The locks are given up after it. */
+/* Gives this process's number up. Its lock goes after that, with the descriptor. */
 static void leave_(cc_shared_t *shared)
 {
     uint32_t *participant = &shared->segment->participants[CC_SHARED_SELF_(shared)];
@@ -458,8 +475,10 @@ static void leave_(cc_shared_t *shared)
 
 #if !defined(CC_MODEL)
 
-enum { HEADER = 65536, GAP = 65536, PAGE_LEAST = 4096, VERSION = 3, NAME_MAX_ = 201 }; /* no page is larger */
-#define MAGIC UINT32_C(0x636f6e63)                                                     /* "conc" */
+/* No page is larger than the header and the gap, and none is smaller than PAGE_LEAST. */
+enum { HEADER = 65536, GAP = 65536, PAGE_LEAST = 4096 };
+enum { VERSION = 3, NAME_MAX_ = 201 };
+#define MAGIC UINT32_C(0x636f6e63) /* "conc" */
 
 #define PRIVATE_BYTES offsetof(cc_channel_t, spsc)
 
@@ -473,7 +492,7 @@ static uint64_t mix_(uint64_t hash, uint64_t value)
     return hash;
 }
 
-/* Two libraries can share a channel if this number is the same in both. */
+/* A number of how a channel lies in memory. Two libraries can share one if it is the same in both. */
 static uint64_t layout_(void)
 {
     uint64_t hash = mix_(UINT64_C(0xcbf29ce484222325), sizeof(cc_channel_t));
@@ -500,7 +519,8 @@ static bool is_name_(const char *name)
     return strcmp(name, "/.") != 0 && strcmp(name, "/..") != 0;
 }
 
-/* The bytes of a segment for these options: 0, EINVAL, or ENOSYS if this machine cannot have such a channel. */
+/* Tells the bytes of a segment for these options. Returns 0, EINVAL, or ENOSYS if this machine cannot have such a
+ * channel. */
 static int segment_bytes_(const cc_channel_options_t *options, size_t *bytes)
 {
     int error = cc_channel_sizeof(options, bytes);
@@ -534,7 +554,7 @@ static void unmap_(cc_shared_t *shared)
     cc_os_segment_unmap_(shared->segment, HEADER, GAP, shared->bytes);
 }
 
-/* The private line of the channel, from options that were checked. */
+/* Fills the private line of the channel, from options that were checked. */
 static void set_private_(cc_shared_t *shared, const cc_channel_options_t *options, size_t capacity)
 {
     cc_channel_t *channel = cc_shared_channel(shared);
@@ -550,42 +570,56 @@ static void set_private_(cc_shared_t *shared, const cc_channel_options_t *option
     channel->allocated_before = CC_CHANNEL_SHARED_;
 }
 
+/* Fills the header of a new segment, but for what says that it is whole. */
+static void describe_(cc_segment_t *segment, const cc_channel_options_t *options, size_t bytes, size_t capacity)
+{
+    segment->version = VERSION;
+    segment->kind = options->kind;
+    segment->layout = layout_();
+    segment->bytes = bytes;
+    segment->capacity = capacity;
+    segment->message_size = options->message_size;
+    segment->snooze_iters = options->snooze_iters;
+    segment->check = check_(segment);
+}
+
+/* Maps a segment that was just made, and finds room for its locks. Where that fails nothing is left of the segment. */
+static int map_new_(cc_shared_t **shared, const char *name, size_t bytes, int own, const int *handed_on)
+{
+    cc_shared_t *s = map_(own, bytes);
+    int error = s ? cc_os_segment_place_locks_(own, &s->segment->locks) : ENOMEM;
+    *shared = s;
+    if (error == 0) return 0;
+    if (s)
+        unmap_(s);
+    else
+        cc_os_segment_close_(own);
+    if (name)
+        (void)cc_os_segment_unlink_(name);
+    else
+        cc_os_segment_close_(*handed_on);
+    return error;
+}
+
 static int create_(cc_shared_t **shared, const char *name, const cc_channel_options_t *options, int *handed_on)
 {
-    size_t bytes, capacity = 1;
+    size_t bytes;
     int own, error = segment_bytes_(options, &bytes);
     if (error == 0 && !shared) error = EINVAL;
     if (error != 0) return error;
     if (!cc_os_membarrier_shared_register_()) return ENOSYS;
     error = cc_os_segment_create_(name, bytes, &own, handed_on);
     if (error != 0) return error;
-    while (capacity < options->capacity) capacity *= 2;
-    cc_shared_t *s = map_(own, bytes);
-    error = s ? cc_os_segment_place_locks_(own, &s->segment->locks) : ENOMEM;
-    if (error != 0) {
-        if (s)
-            unmap_(s);
-        else
-            cc_os_segment_close_(own);
-        if (name)
-            (void)cc_os_segment_unlink_(name);
-        else
-            cc_os_segment_close_(*handed_on);
-        return error;
-    }
+    cc_shared_t *s;
+    error = map_new_(&s, name, bytes, own, handed_on);
+    if (error != 0) return error;
     cc_channel_t *channel;
     error = cc_channel_init(cc_shared_channel(s), bytes - HEADER + PRIVATE_BYTES, options, &channel);
+    size_t capacity = cc_channel_capacity(channel);
     set_private_(s, options, capacity);
     if (options->kind == CC_CHANNEL_MPMC) cc_shared_mpmc_init_(channel);
-    s->segment->version = VERSION;
-    s->segment->kind = options->kind;
-    s->segment->layout = layout_();
-    s->segment->bytes = bytes;
-    s->segment->capacity = capacity;
-    s->segment->message_size = options->message_size;
-    s->segment->snooze_iters = options->snooze_iters;
-    s->segment->check = check_(s->segment);
-    (void)join_(s);                              /* nobody else has come yet */
+    describe_(s->segment, options, bytes, capacity);
+    (void)join_(s);                              /* 0: nobody else has come yet */
     cc_store_release(&s->segment->magic, MAGIC); /* [shared.made] pairs with the load in is_ours_() */
     *shared = s;
     return error; /* 0: the options were checked before */
@@ -602,8 +636,8 @@ int cc_shared_create_fd(cc_shared_t **shared, const cc_channel_options_t *option
     return fd ? create_(shared, NULL, options, fd) : EINVAL;
 }
 
-/* Whether the segment is one of ours, whole, and of these bytes, which a system may have rounded up to pages; tells
- * what is in it. Each word is read once. */
+/* Whether the segment is one of ours, whole, and of so many bytes, which a system may have rounded up to pages. If so
+ * it tells what is in it. Each word is read once, because another process may change it at any time. */
 static bool is_ours_(const cc_segment_t *shared_segment, size_t bytes, cc_channel_options_t *options, uint64_t *locks)
 {
     cc_segment_t segment;

@@ -6,8 +6,8 @@
  *     header of the segment | cc_shared_t, first line of cc_channel_t | rest of cc_channel_t, slots
  *     (shared)              | (private, a copy that was checked)      | (shared)
  *
- * So the inline paths of channel.h work on it as they are, and whatever another process writes into the segment, a slot
- * is looked for within it. */
+ * So the inline paths of channel.h work on it as they are; and whatever another process writes into the segment, they
+ * find each slot within it. */
 #ifndef CONCEDE_SRC_SHARED_H
 #define CONCEDE_SRC_SHARED_H
 
@@ -22,9 +22,9 @@
  * 4d + 2 DEAD      the d-th of them died, and slots may still say      whoever has put all slots right -> 4d
  *                  that it is half-way through a message
  *
- * A process has the lock of its number alone, from before it says ALIVE and for as long as it lives. Who finds one dead
- * has that lock together with others who do the same: then nobody has it alone, and a number that says ALIVE is that of
- * a dead process. One that is stopped meanwhile is in nobody's way, except of who wants that number for itself. */
+ * A process has the lock of its number alone, from before it says ALIVE and for as long as it lives. A process that
+ * looks for deaths shares that lock with others that do the same: then nobody has it alone, and a number that says
+ * ALIVE is that of a dead process. If one that looks is stopped meanwhile, that holds up only who wants that number. */
 enum { CC_NOBODY_, CC_ALIVE_, CC_DEAD_, CC_DEATH_ = 4, CC_STATE_MASK_ = 3 };
 #if !defined(CC_SHARED_SELF_) /* a checker has fewer, and all of them are threads of one process */
 #define CC_SHARED_SELF_(shared)     ((shared)->self)     /* the number of this process */
@@ -36,8 +36,8 @@ enum { CC_NOBODY_, CC_ALIVE_, CC_DEAD_, CC_DEATH_ = 4, CC_STATE_MASK_ = 3 };
 #endif
 enum { CC_PARTICIPANTS_ = CC_SHARED_PARTICIPANTS }; /* number 0 is nobody's */
 
-/* MPMC: the number of a message, and the stamp of a slot, which is made of one and needs 64 bits (doc/shared.md). Where
- * these cannot be had it is not used, and only has to compile. */
+/* MPMC: the type of a message's number, and of a slot's stamp, which is made of that number and needs 64 bits
+ * (doc/shared.md). Where these cannot be had it is not used, and only has to compile. */
 #if CC_ARCH_HAS_ATOMIC_64_
 typedef uint64_t cc_number_;
 #else
@@ -45,7 +45,7 @@ typedef uint32_t cc_number_;
 #endif
 
 typedef struct cc_segment {
-    uint32_t magic; /* written last: until then the segment is half made */
+    uint32_t magic; /* is written last: until then the segment is half made */
     uint32_t version;
     uint64_t check; /* of the version and all that follows, up to the participants */
     uint32_t kind;
@@ -68,7 +68,7 @@ struct cc_shared {
     uint32_t kind;                       /* CC_CHANNEL_SPSC or CC_CHANNEL_MPMC */
     uint32_t looked_at;                  /* when this process last looked for deaths; in ms */
     uint32_t looking;                    /* whether a thread of it is doing so now */
-    uint32_t waits;                      /* of this process: a guess */
+    uint32_t waits;                      /* how often it has waited: a guess */
     cc_event_t learned[2];               /* where the waits of this process's senders and receivers learn */
     cc_number_ at_wait[2];               /* MPMC: where senders and receivers were when this process last had to wait */
     uint32_t reported[CC_PARTICIPANTS_]; /* deaths of each participant that this process was told of */
@@ -84,16 +84,16 @@ CC_TEMPLATE_ cc_shared_t *cc_shared_of_(const cc_channel_t *channel)
 /* Looks for participants that have died; `now` in ms. */
 void cc_shared_look_for_deaths_(cc_shared_t *shared, uint32_t now);
 
-/* Whether the one that a slot says is at it has died. The stamp was loaded before, with acquire. Who only tries, and so
- * never waits, looks for deaths here now and then. */
+/* Whether the participant that a slot's stamp names has died. The stamp was loaded before, with acquire. A caller that
+ * only tries, and so never waits, looks for deaths here now and then. */
 bool cc_shared_is_dead_(cc_shared_t *shared, uint32_t participant);
 
 /* ---- shared_spsc.c ----------------------------------------------------------------------------------------------- */
 
-/* A participant has died, perhaps the sender: the next send finds out how far it got. */
+/* Notes that a participant has died, perhaps the sender: the next send finds out how far it got. */
 void cc_shared_spsc_bury_(cc_channel_t *channel);
 
-/* Before a receive that the inline path left to the library; channel.h has the sender's. */
+/* What the receiver does first, in a receive that the inline path left to the library; channel.h has the sender's. */
 void cc_shared_spsc_mend_receiver_(cc_channel_t *channel);
 
 /* ---- shared_mpmc.c ----------------------------------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t
 size_t cc_shared_mpmc_run_(cc_channel_t *channel, cc_direction_t direction);
 
 /* Goes through all slots, and puts right what the dead were half-way through: after that their numbers are nobody's.
- * Whether there was a number to be had so. */
+ * Returns whether a number became free by that. */
 bool cc_shared_mpmc_sweep_(cc_channel_t *channel);
 
 #endif

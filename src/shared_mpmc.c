@@ -38,14 +38,15 @@ CC_TEMPLATE_ uint32_t owner_(cc_number_ stamp)
     return (uint32_t)(stamp >> STATE_BITS) & ((1u << OWNER_BITS) - 1);
 }
 
-/* How far the number of a stamp is ahead of another: 0 for the same, and numbers wrap around. */
+/* How far the number in a stamp is ahead of another number: 0 if it is the same. Numbers wrap around. */
 CC_TEMPLATE_ int64_t ahead_(cc_number_ stamp, cc_number_ number)
 {
     return (int64_t)((cc_number_)(stamp - (number << NUMBER_SHIFT)) & ~(((cc_number_)1 << NUMBER_SHIFT) - 1)) /
            ((int64_t)1 << NUMBER_SHIFT);
 }
 
-/* Where a layout is given it is the channel's, as a constant for messages of 8 bytes. */
+/* The slot of a number. The layout is the channel's; it is passed so that it can be a constant for messages of 8
+ * bytes. */
 CC_TEMPLATE_ unsigned char *slot_(const cc_channel_t *channel, cc_number_ number, cc_slot_layout_t layout)
 {
     return cc_channel_slot_(channel, (cc_index_)(number << 1), layout);
@@ -72,9 +73,9 @@ void cc_shared_mpmc_init_(cc_channel_t *channel)
         *stamp_of_(channel, number, channel->layout) = stamp_(number, FREE, 0);
 }
 
-/* Finds the first number that is not taken in this direction, from where the hint says, and tells its stamp. No more
- * than about one lap: whoever has to look further than that reads what was written by nobody who follows the rules, and
- * gets what is there.
+/* Finds the first number that is not taken in this direction, beginning at the hint, and tells its stamp. It goes no
+ * further than about one lap: whoever would have to look further reads what was written by a process that breaks the
+ * rules, and gets what is there.
  *
  * A stamp that is one or more laps ahead of the number says that the number was taken, with all before it and a lap
  * less one after it. */
@@ -102,21 +103,22 @@ CC_TEMPLATE_ cc_number_ first_(const cc_channel_t *channel, cc_direction_t direc
     return number;
 }
 
-/* Says that everything before a number is taken. */
+/* Notes that everything before a number is taken. */
 static void hint_(cc_channel_t *channel, cc_direction_t direction, cc_number_ number)
 {
     cc_store_relaxed(hint_of_(channel, direction), (cc_number_)(number << 1)); /* relaxed: the stamps tell */
 }
 
-/* Whether a stamp is of one who has died half-way through. It was loaded with acquire. */
+/* Whether a stamp, which was loaded with acquire, is that of a process that has died half-way through. */
 static bool is_orphan_(cc_channel_t *channel, cc_number_ seen)
 {
     bool is_half_way = state_(seen) == WRITING || state_(seen) == READING;
     return is_half_way && cc_shared_is_dead_(cc_shared_of_(channel), owner_(seen));
 }
 
-/* If it is, the slot is put right, and the caller looks again. That happens where somebody is stopped by it: senders at
- * the first that is not free, receivers at the first that is not full. */
+/* Puts a slot right if its stamp is that of a dead process; returns whether it is, and then the caller looks again.
+ * That happens where a thread cannot go on otherwise: senders at the first slot that is not free, receivers at the
+ * first that is not full. */
 static CC_NOINLINE_ bool put_right_(cc_channel_t *channel, cc_number_ at, cc_number_ seen)
 {
     if (!is_orphan_(channel, seen)) return false;
@@ -128,7 +130,7 @@ static CC_NOINLINE_ bool put_right_(cc_channel_t *channel, cc_number_ at, cc_num
     return true;
 }
 
-/* Asks for a line that will be written to soon, as in channel_spsc.h: each swap waits for its line to come. */
+/* Prefetches a line that will be written to soon, as in channel_spsc.h: each swap waits for its line to come. */
 CC_TEMPLATE_ void ask_ahead_(const cc_channel_t *channel, cc_number_ number, size_t lines, cc_slot_layout_t layout)
 {
     if (cc_spsc_begins_line_((cc_index_)(number << 1), layout))
@@ -137,8 +139,9 @@ CC_TEMPLATE_ void ask_ahead_(const cc_channel_t *channel, cc_number_ number, siz
 
 /* ---- Sending ---------------------------------------------------------------------------------------------------- */
 
-/* A send that loses the race for a number goes on to the next: the winner's is taken. After as many losses as there are
- * slots it says that the channel is full, which it was a moment ago. */
+/* Sends one message, or returns false if the channel is full. A send that loses the race for a number goes on to the
+ * next, because the winner has taken that one. After as many losses as there are slots it says that the channel is
+ * full, which it was a moment ago. */
 CC_TEMPLATE_ bool send_message_(cc_channel_t *channel, const unsigned char *message, uint32_t self,
                                 cc_slot_layout_t layout)
 {
@@ -161,7 +164,8 @@ CC_TEMPLATE_ bool send_message_(cc_channel_t *channel, const unsigned char *mess
     return false;
 }
 
-/* The first look at where the hint says, and nothing else: it needs no register to be saved. */
+/* Looks at the slot of the hint and at no other: so no register has to be saved. Everything else is left to
+ * cc_channel_send_one_(). */
 int cc_shared_send_8_(cc_channel_t *channel, const void *message, bool waits, uint64_t deadline)
 {
     const cc_slot_layout_t layout = cc_shared_mpmc_layout_(8);
@@ -263,8 +267,9 @@ size_t cc_shared_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, 
     return got;
 }
 
-/* The channel is closed. A receiver that finds nothing puts the END where the next message would go: either that
- * compare-and-swap is first, and no message comes any more, or a sender's is, and its message counts. */
+/* Whether a closed channel has no further message. A receiver that finds none puts the END where the next message
+ * would go: either that compare-and-swap is first, and no message comes any more, or a sender's is, and its message
+ * counts. */
 bool cc_shared_mpmc_is_drained_(cc_channel_t *channel)
 {
     cc_number_ seen, number = first_(channel, CC_RECEIVING_, &seen, channel->layout);
@@ -278,7 +283,8 @@ bool cc_shared_mpmc_is_drained_(cc_channel_t *channel)
 /* ---- For waiting, and for those who ask ------------------------------------------------------------------------- */
 
 /* Where the channel is full or empty the stamp may be of the lap before: for a sender it is not FREE then, and for a
- * receiver it is READING. What a dead one left there is not asked for: whoever spins on this tries before it sleeps. */
+ * receiver it is READING. Slots of the dead are not looked for, because whoever spins on this tries before it
+ * sleeps. */
 bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
     cc_number_ seen;
@@ -308,14 +314,15 @@ size_t cc_shared_mpmc_len_(const cc_channel_t *channel)
     cc_number_ head = first_(channel, CC_RECEIVING_, &seen, channel->layout);
     cc_number_ tail = first_(channel, CC_SENDING_, &seen, channel->layout);
     int64_t length = (int64_t)(tail - head);
-    if (length < 0) return 0; /* they moved on between the two looks */
+    if (length < 0) return 0; /* both moved on between the two looks */
     return (uint64_t)length <= channel->mask ? (size_t)length : channel->mask + 1;
 }
 
 /* ---- Death ------------------------------------------------------------------------------------------------------ */
 
-/* A dead one's slots can be put right when somebody comes to them; before another process gets its number, they must
- * be. That goes through all slots, so it is done when no other number is left, and for all the dead at once. */
+/* The slots of a dead process can be put right when somebody comes to them; before another process gets its number they
+ * must be. That takes a walk through all slots, so it is done when no other number is left, and for all the dead at
+ * once. */
 bool cc_shared_mpmc_sweep_(cc_channel_t *channel)
 {
     uint32_t *participants = cc_shared_of_(channel)->segment->participants, words[CC_PARTICIPANTS_];

@@ -16,11 +16,11 @@
 void cc_shared_spsc_bury_(cc_channel_t *channel)
 {
     uint32_t seen = CC_CHANNEL_OPEN_;
-    /* relaxed: see above. A channel that is closed needs no mending: nobody sends any more */
+    /* relaxed: see above. A channel that is closed needs no mending, because nobody sends any more. */
     if (cc_cas_relaxed(&channel->closed, &seen, CC_CHANNEL_MEND_) || seen != CC_CHANNEL_DRAINED_) return;
     /* The receiver that found the end may have died before it moved on from the last slot, where the sender may have
-     * put a message since that does not count. This is what it does itself, and the same if it has done it.
-     * relaxed, both: see above */
+     * put a message since that does not count. This moves on as the receiver does itself, and changes nothing if it has
+     * done so. relaxed, both: see above */
     cc_index_ head = cc_load_relaxed(&channel->spsc.head);
     cc_store_relaxed(&channel->spsc.next, (cc_index_)(head + 2 * (channel->mask + 1)));
 }
@@ -43,7 +43,8 @@ void cc_shared_spsc_mend_sender_(cc_channel_t *channel)
     (void)cc_cas_relaxed(&channel->closed, &mend, CC_CHANNEL_OPEN_);
 }
 
-/* DRAINED has the receiver's `next` one lap on. */
+/* A receiver that died may have taken messages that it did not publish. With DRAINED there is nothing to publish:
+ * `next` is one lap on. */
 void cc_shared_spsc_mend_receiver_(cc_channel_t *channel)
 {
     if (cc_load_relaxed(&channel->spsc.head) == channel->spsc.next) return; /* relaxed, both: the receiver's own */

@@ -23,8 +23,8 @@ uint32_t cc_snooze_spin_limit_(void)
     return cc_backoff_pauses_(cc_snooze_spin_limit_ns_());
 }
 
-/* The first wait does what eight snoozes of CC_SNOOZE_INIT do: 127 pauses, as a time with a pause of 32 ns (AMD Zen 4),
- * and one yield. At most four yields follow each other, as in the step form of backoff.h. */
+/* The first wait does what eight snoozes of CC_SNOOZE_INIT do: 127 pauses, which are 4 us where a pause takes 32 ns
+ * (AMD Zen 4), and one yield. At most four yields follow each other, as in the step form of backoff.h. */
 #if !defined(CC_SNOOZE_START_NS)
 #define CC_SNOOZE_START_NS     4000
 #define CC_SNOOZE_START_YIELDS 1
@@ -76,8 +76,8 @@ cc_ending_t cc_snooze_slept_(cc_snooze_t planned, uint32_t asleep_at, uint32_t w
     return waited < cc_snooze_spin_limit_ns_() ? CC_SLEPT_SHORT_ : CC_SLEPT_LONG_;
 }
 
-/* A thread that was off its CPU for so long has lost it to one that does not wait: yields to threads that do last some
- * microseconds, and a time slice lasts milliseconds; see cc_snooze_yield_(). */
+/* A thread that was off its CPU for so long has lost it to one that does not wait: a yield to a thread that waits, too,
+ * lasts some microseconds, and a time slice lasts milliseconds; see cc_snooze_yield_(). */
 enum { LOST_CPU_NS = 200000 };
 
 /* `concede bench cas.yield` on AMD Zen 3: a yield with nobody else to run takes 0.6 us, one to a thread that yields
@@ -94,8 +94,8 @@ cc_ending_t cc_snooze_yield_(uint64_t *now)
     return *now - before < RAN_NOBODY_NS ? CC_YIELDED_ : CC_GAVE_WAY_;
 }
 
-/* Whether the CPUs are busy, process-wide. All times are in ticks of 2^20 ns, which is about a millisecond; they
- * wrap around after 52 days.
+/* Two words say whether the CPUs are busy, for the whole process. Times are in ticks of 2^20 ns, which is about a
+ * millisecond; they wrap around after 52 days.
  *
  *   busy_for_  busy_until_     says                                                  who moves it
  *   0          0               nobody has lost its CPU for long lately               a loss -> the next row
@@ -108,8 +108,8 @@ cc_ending_t cc_snooze_yield_(uint64_t *now)
  * has the CPU gets on with the work. So a loss does not count if another of our threads was on that CPU meanwhile, or
  * if ours use up all CPUs.
  *
- * Words of their own, because nothing depends on their order: a thread that reads one old and one new sleeps or spins
- * once when it should not have. */
+ * They may be two words, because nothing depends on their order: a thread that reads one old and one new sleeps or
+ * spins once when it should not have. */
 /* 64 ticks are some twenty time slices, so that two losses within them are no chance, and a trial that ends with a loss
  * has cost one slice in twenty. 1024 ticks are a second: a neighbour that stays costs a slice in 300, and once it goes
  * waits spin again within a second. */
@@ -141,7 +141,7 @@ static uint32_t whose_(void)
     return cc_load_relaxed(&whose_cpus_); /* relaxed: a guess */
 }
 
-/* Who has used the CPUs of late, as far as is known at this time, at which a thread lost one. */
+/* Who has used the CPUs lately, as far as is known. */
 typedef enum { OTHERS, OURS, NOBODY_KNOWS } whose_t;
 
 static whose_t look_whose_(uint64_t now)
@@ -164,8 +164,9 @@ static whose_t look_whose_(uint64_t now)
 enum { SEEN_SHIFT = 14, SEEN_CPUS = 64 };
 static uint32_t seen_at_[SEEN_CPUS];
 
-/* Which of our threads that was, and when one came by after another: then they share the CPU. It is taken for shared
- * for a thousand units, which are 16 ms or some four time slices: long enough for threads that take turns in slices. */
+/* Which of our threads was last seen on each CPU, and when one came there after another: then they share the CPU. It is
+ * taken for shared for a thousand units, which are 16 ms or some four time slices: long enough for threads that take
+ * turns in slices. */
 #if defined(CC_MODEL) /* a checker has no threads to tell apart, and all of its yields may matter */
 #define shares_cpu_(cpu, now) ((void)(cpu), (void)(now), true)
 #define note_who_(cpu, at)    ((void)(cpu), (void)(at))
@@ -262,12 +263,12 @@ cc_calm_t cc_snooze_calm_(void)
 
 /* ---- Patience --------------------------------------------------------------------------------------------------- */
 
-/* A thread whose waits are short, because on another CPU things go on, never comes to yield by itself, however long it
- * spins in all of them together; and others, who may be the very ones that it waits for, never get its CPU. So it
+/* A thread whose waits are short, because its partner runs on another CPU, never comes to yield by itself, however long
+ * it spins in all of them together; and others, who may be the very ones that it waits for, never get its CPU. So it
  * yields when it has spun for its patience: soon again where one of ours took the CPU, less and less often where nobody
  * did (a yield takes 0.6 us then, a thousandth of the time), and hardly ever to other programs, which keep the CPU for
  * milliseconds. With a patience of 80 us `concede bench channel.map --between 4:4 --interval 0 --work 1us` carries 1.1
- * million messages a second on 2 CPUs of an AMD EPYC under KVM, with 10 us 1.6, and where nobody loses it 1.0. (A
+ * million messages a second on 2 CPUs of an AMD EPYC under KVM, with 10 us 1.6, and with endless patience 1.0. (A
  * checker has neither threads nor CPUs: nobody loses patience.) */
 #if defined(CC_MODEL)
 bool cc_snooze_gives_way_(void)

@@ -32,8 +32,8 @@ typedef enum {
     CC_SLEPT_LONG_   /* asleep for longer, or off its CPU for so long that sleeping would have been better */
 } cc_ending_t;
 
-/* The time, and the pauses, that are worth spinning for before a sleep. Ask before the wait: at its end the caller is
- * wanted elsewhere. */
+/* How long, and for how many pauses, spinning is worth it before a sleep. Ask before the wait: at its end the caller
+ * has something to do. */
 uint64_t cc_snooze_spin_limit_ns_(void);
 uint32_t cc_snooze_spin_limit_(void);
 
@@ -51,8 +51,8 @@ cc_ending_t cc_snooze_slept_(cc_snooze_t planned, uint32_t asleep_at, uint32_t w
  * it. CC_SLEPT_LONG_: the CPU was lost to another program; the caller notes it. */
 cc_ending_t cc_snooze_yield_(uint64_t *now);
 
-/* Notes that a thread of ours runs on this CPU at this time, and returns a number for the CPU. Whoever waits or wakes
- * calls it, so that a thread that loses its CPU knows whether it lost it to one of ours. */
+/* Notes that a thread of ours runs on this CPU at this time, and returns a number for the CPU. Threads that wait or
+ * wake call it, so that one that loses its CPU knows whether it lost it to one of ours. */
 uint32_t cc_snooze_seen_(uint64_t now);
 
 /* Whether a wait that has spun may yield before it sleeps: other threads of ours were seen on this CPU lately, or there
@@ -69,8 +69,8 @@ bool cc_snooze_lost_cpu_(uint32_t cpu, uint64_t began, uint64_t expected, uint64
 /* Notes such a loss, which ended at this time, for cc_snooze_calm_(). */
 void cc_snooze_note_loss_(uint64_t now);
 
-/* A thread runs again at this time, which another woke at `woken_at`, the lower half of the clock. Refines what a
- * wake-up takes. One that came late found the CPU busy: that is a loss, too. */
+/* Tells that this thread runs again at `now`, after another woke it at `woken_at`, the lower half of the clock. That
+ * refines what a wake-up takes. A thread that runs late found the CPU busy: that is a loss, too. */
 void cc_snooze_woken_(uint32_t woken_at, uint64_t now);
 
 /* What the whole process goes by at the moment. Reads the clock only where somebody lost its CPU lately. */
@@ -81,8 +81,9 @@ typedef enum {
 } cc_calm_t;
 cc_calm_t cc_snooze_calm_(void);
 
-/* A thread that may yield before it begins to spin, because it has spun for long in its last waits and others may want
- * its CPU; whether it did. It tells how much it has spun when a wait is over, and whether it yielded or slept in it. */
+/* Yields before a wait begins to spin, if this thread has spun for long in its last waits and others may want its CPU;
+ * returns whether it did. When a wait is over cc_snooze_spun_() tells how much it has spun, and whether it has yielded
+ * or slept. */
 bool cc_snooze_gives_way_(void);
 void cc_snooze_spun_(uint32_t pauses, bool has_rested);
 

@@ -12,7 +12,6 @@
 #include <ck_md.h>
 #include <ck_ring.h>
 #include <ck_spinlock.h>
-#include <errno.h>
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -135,27 +135,13 @@ static void yield_to_busy(bench_thread *t)
         while (!bench_stopped(t)) bench_work(10);
 }
 
-static const bench_subject alone = { BENCH_CAS,
-                                     0,
-                                     "yield alone",
-                                     "sched_yield() with nobody else to run",
-                                     nothing_create,
-                                     free,
-                                     { NULL, NULL, yield_alone, NULL } };
-static const bench_subject yielder = { BENCH_CAS,
-                                       0,
-                                       "yield, a yielder beside",
-                                       "against another thread that yields",
-                                       nothing_create,
-                                       free,
-                                       { NULL, NULL, yield_to_yielder, NULL } };
-static const bench_subject busy = { BENCH_CAS,
-                                    0,
-                                    "yield, a busy thread",
-                                    "against another thread that works",
-                                    nothing_create,
-                                    free,
-                                    { NULL, NULL, yield_to_busy, NULL } };
+/* clang-format off */
+#define YIELD(name, uses, loop) { BENCH_CAS, 0, name, uses, nothing_create, free, { NULL, NULL, loop, NULL } }
+/* clang-format on */
+static const bench_subject alone = YIELD("yield alone", "sched_yield() with nobody else to run", yield_alone);
+static const bench_subject yielder =
+    YIELD("yield, a yielder beside", "against another thread that yields", yield_to_yielder);
+static const bench_subject busy = YIELD("yield, a busy thread", "against another thread that works", yield_to_busy);
 
 /* ---- lock -------------------------------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
  *   CC_ARCH_PAUSE_IS_  what that hint is, as `concede info` shows it
  *   CC_ARCH_PAUSE_SB_()          a better hint that only some CPUs of this kind have; pause.h asks first
  *   CC_ARCH_FENCE_()   a full fence, where ours is better than the compiler's; see atomic.h
- *   CC_ARCH_SEQUENCE_STORE_()    a store that another thread can call off, where there is such a thing; see below
+ *   CC_ARCH_SEQUENCE_STORE_()    a store that another thread can call off, where the system has such a thing; see below
  *   CC_ARCH_PREFETCH_WRITE_(p)   "I am about to write there": fetches the line for writing; any address, never a fault
  *
  * CC_CACHE_LINE is 128 where the hardware fetches lines in pairs (x86-64) or has lines of that size (ARM64 servers and
@@ -34,7 +34,7 @@
 #if defined(__ELF__) && defined(__LP64__) && !defined(CC_THREAD_SANITIZER_)
 #define CC_ARCH_SEQUENCE_DESCRIPTOR_ \
     ".pushsection __rseq_cs, \"aw?\"\n\t.balign 32\n3:\n\t.long 0, 0\n\t.quad 1f, 2f - 1f, 4f\n\t.popsection\n\t"
-#if !defined(CC_ARCH_SEQUENCE_DELAY_) /* between the look and the store, for tests; may use eax or w17 */
+#if !defined(CC_ARCH_SEQUENCE_DELAY_) /* what a test does between the look and the store; it may use eax or w17 */
 #define CC_ARCH_SEQUENCE_DELAY_ ""
 #endif
 #endif
@@ -47,10 +47,11 @@
 #define CC_ARCH_PAUSE_IS_          "pause"
 #define CC_CACHE_LINE              128
 #define CC_ARCH_PAUSE_()           __asm__ __volatile__("pause" ::: "memory")
-/* A locked no-op on the stack, just below the pointer so that no return address depends on it: about 3 ns where mfence
- * takes 21 (AMD Zen 4), and all that store-load order on write-back memory needs. */
+/* A locked no-op on the stack is all that store-load order on write-back memory needs, and takes about 3 ns where
+ * mfence takes 21 (AMD Zen 4). It is just below the pointer, so that no return address depends on it. */
 #define CC_ARCH_FENCE_()           __asm__ __volatile__("lock; orl $0,-4(%%rsp)" ::: "memory", "cc")
-/* By name, because compilers use it only if told that the CPU has it; every x86-64 at least ignores it. */
+/* The instruction stands here by its name, because compilers use it only if told that the CPU has it. Every x86-64 at
+ * least ignores it. */
 #define CC_ARCH_PREFETCH_WRITE_(p) __asm__ __volatile__("prefetchw %0" ::"m"(*(const char *)(p)))
 
 #if defined(CC_ARCH_SEQUENCE_DESCRIPTOR_)
@@ -105,7 +106,7 @@
 #else
 #define CC_ARCH_PAUSE_IS_ "isb"
 #define CC_ARCH_PAUSE_()  __asm__ __volatile__("isb" ::: "memory")
-#if !defined(CC_FREESTANDING) && defined(__ELF__) /* there is a library to ask, and a weak reference to reach it by */
+#if !defined(CC_FREESTANDING) && defined(__ELF__) /* there is a library to ask, and a weak reference reaches it */
 #define CC_ARCH_PAUSE_SB_() __asm__ __volatile__(".inst 0xd50330ff" ::: "memory")
 #endif
 #endif
@@ -173,7 +174,8 @@
 #else
 #define CC_CACHE_LINE 64
 #endif
-/* Low thread priority, then medium again: the siblings of this core run meanwhile. */
+/* The first sets a low thread priority, so that the siblings of this core run meanwhile, and the second a medium one
+ * again. */
 #define CC_ARCH_PAUSE_IS_ "or 1,1,1; or 2,2,2 (low, then medium priority)"
 #define CC_ARCH_PAUSE_()  __asm__ __volatile__("or 1,1,1; or 2,2,2" ::: "memory")
 

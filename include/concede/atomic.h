@@ -11,9 +11,9 @@
  *
  *   load     cc_load_relaxed(p)  cc_load_acquire(p)
  *   store    cc_store_relaxed(p, v)  cc_store_release(p, v)
- *   swap     cc_exchange_{relaxed,acquire,release,acq_rel}(p, v)                      -> the old value
- *   compare  cc_cas_{relaxed,acquire,release,acq_rel}(p, &expected, v)                -> bool; on failure *p is read,
- *            and cc_cas_weak_...: may fail for no reason; for loops               relaxed, into expected
+ *   exchange cc_exchange_{relaxed,acquire,release,acq_rel}(p, v)                      -> the old value
+ *   swap     cc_cas_{relaxed,acquire,release,acq_rel}(p, &expected, v), compare-and-swap  -> bool; on failure *p is
+ *            and cc_cas_weak_...: may fail for no reason; for loops                   read, relaxed, into expected
  *   modify   cc_fetch_add_{relaxed,acquire,release,acq_rel}(p, v), cc_fetch_sub_..., cc_fetch_or_..., cc_fetch_and_...
  *   fence    cc_fence_full()    orders everything before it against everything after it: also a store against a load */
 #ifndef CONCEDE_ATOMIC_H
@@ -23,8 +23,8 @@
 
 #if defined(CC_MODEL)
 #include "model_atomic.h"
-#elif !defined(CC_COMPILER_MSVC_) /* which has its own in msvc.h */
-/* A copy to or from memory that other threads use too, which atomics around it keep apart. */
+#elif !defined(CC_COMPILER_MSVC_) /* that compiler's operations are in msvc.h */
+/* Copies to or from memory that other threads use, too; atomic operations before and after it keep them apart. */
 #define cc_atomic_copy_(to, from, bytes) ((void)__builtin_memcpy((to), (from), (bytes)))
 #define cc_atomic_load_(p, order)        __atomic_load_n((p), __ATOMIC_##order)
 #define cc_atomic_store_(p, v, order)    __atomic_store_n((p), (v), __ATOMIC_##order)

@@ -94,19 +94,19 @@ typedef struct cc_spsc {
     CC_ALIGNED_(CC_CACHE_LINE) cc_index_ tail; /* position of the next message to send; others read it for len only */
     cc_index_ head_seen;                       /* what the sender last read of `head` */
     cc_index_ tail_at_wait;                    /* `tail` when the sender last had to wait */
-    cc_index_ reserved;                        /* `tail` at the last reserve, and 1: for CC_DEBUG */
+    cc_index_ reserved;                        /* 1 + `tail` at the last reserve, for CC_DEBUG */
     /* The receiver's line. */
     CC_ALIGNED_(CC_CACHE_LINE) cc_index_ next; /* position of the next message to receive; the receiver alone uses it */
     cc_index_ head;                            /* `next`, as published: the slots before it are free */
     cc_index_ next_at_wait;                    /* `next` when the receiver last had to wait */
-    cc_index_ peeked;                          /* `next` at the last peek, and 1: for CC_DEBUG */
+    cc_index_ peeked;                          /* 1 + `next` at the last peek, for CC_DEBUG */
 } cc_spsc_t;
 
 /* Where many senders and many receivers are; the algorithm stands in src/channel_mpmc.h. */
 typedef struct cc_mpmc_side {
     CC_ALIGNED_(CC_CACHE_LINE) cc_index_ position; /* of the next message; taken by compare-and-swap */
     cc_index_ at_wait;                             /* `position` when a thread last had to wait: a guess */
-    cc_index_ stream;                              /* from this position on lines are asked for ahead: a guess */
+    cc_index_ stream;                              /* from this position on lines are prefetched: a guess */
 } cc_mpmc_side_t;
 typedef struct cc_mpmc {
     cc_mpmc_side_t tail; /* where messages are sent; bit 0 of the position: closed */
@@ -131,9 +131,9 @@ typedef struct cc_door {
     struct cc_select_case *first; /* the cases of threads that select on it; the list is a ring */
     const void *last_joiner;      /* the select that was the last to join, until it leaves */
     cc_lock_t lock;               /* of the list */
-    uint32_t wakes_due;           /* how many threads are to be woken by who holds the lock; bit 31: all */
-    uint32_t armed;               /* what the descriptor is at */
-    int32_t descriptors[2];       /* 1 + the one to read and the one to write; 0: none was asked for */
+    uint32_t wakes_due;           /* how many threads the holder of the lock has to wake; bit 31: all */
+    uint32_t armed;               /* the state of the descriptor */
+    int32_t descriptors[2];       /* 1 + the one to read, 1 + the one to write; 0: nobody has asked for any */
 } cc_door_t;
 
 struct cc_channel {
@@ -141,7 +141,7 @@ struct cc_channel {
     CC_ALIGNED_(CC_CACHE_LINE) uint64_t shape; /* kind and message size in one, so that one comparison checks both */
     size_t mask;                               /* capacity - 1 */
     cc_slot_layout_t layout;
-    size_t allocated_before; /* bytes from the allocation to the channel, and 1; 0: the memory is the caller's;
+    size_t allocated_before; /* 1 + the bytes from the allocation to the channel; 0: the memory is the caller's;
                               * CC_CHANNEL_SHARED_: a channel between processes */
     uint32_t snooze_iters;
 
@@ -231,7 +231,8 @@ CC_API CC_COLD_ void cc_channel_debug_destroy_(cc_channel_t *channel);
 #endif
 CC_API void cc_channel_destroy_any_(cc_channel_t *channel);
 
-/* Frees it, unless its memory is the caller's. Nobody may use it any more; NULL is fine. Messages in it are dropped. */
+/* Frees it, unless its memory is the caller's. Nobody may use it any more. Messages in it are dropped. NULL is allowed:
+ * it does nothing then. */
 CC_INLINE_ void cc_channel_destroy(cc_channel_t *channel)
 {
     cc_channel_debug_destroy_(channel);
@@ -249,8 +250,8 @@ CC_API CC_COLD_ void cc_channel_close_any_(cc_channel_t *channel);
 CC_API bool cc_channel_is_closed_any_(const cc_channel_t *channel);
 CC_API void *cc_channel_reserve_any_(cc_channel_t *channel);
 
-/* Closes it: from now on sends fail, and receivers get what was accepted and then EPIPE. Wakes all. Any thread, any
- * time, twice is fine; never blocks. */
+/* Closes it: from now on sends fail, and receivers get what was accepted and then EPIPE. Wakes all. Any thread, at any
+ * time, also twice; never blocks. */
 CC_INLINE_ void cc_channel_close(cc_channel_t *channel)
 {
     CC_TSAN_RELEASE_(channel);
@@ -290,8 +291,8 @@ CC_END_DECLS
 
 CC_BEGIN_DECLS
 
-/* Whether the SPSC path below can be taken: it is inline, and one comparison checks kind and size. Code for
- * ThreadSanitizer goes by the library's path: what the two sides know of each other it could not follow. */
+/* Whether the SPSC path below can be taken, which is inline: one comparison checks kind and size. Code for
+ * ThreadSanitizer goes by the library's path, because it could not follow what the two sides know of each other. */
 CC_TEMPLATE_ bool cc_channel_is_spsc_of_(const cc_channel_t *channel, size_t message_size)
 {
     return !CC_TSAN_ && CC_DEBUG_INLINE_ && channel->shape == cc_channel_shape_(CC_CHANNEL_SPSC, message_size);
@@ -471,8 +472,8 @@ CC_MUST_USE_ CC_INLINE_ int cc_channel_recv_some_timeout(cc_channel_t *channel, 
     return cc_channel_recv_some_until(channel, messages, n, got, cc_deadline_in(ns));
 }
 
-/* SPSC: where the next message goes, to be written in place; NULL when full, closed, or MPMC. Aligned for any type of
- * that size, up to 64. Never blocks. */
+/* SPSC: returns where the next message goes, to be written in place; NULL when full, closed, or MPMC. Aligned for any
+ * type of that size, up to 64. Never blocks. */
 CC_MUST_USE_ CC_INLINE_ void *cc_channel_reserve(cc_channel_t *channel)
 {
     void *slot = cc_channel_reserve_any_(channel);
@@ -489,8 +490,8 @@ CC_INLINE_ void cc_channel_commit(cc_channel_t *channel)
     (void)cc_spsc_sent_(channel, 1);
 }
 
-/* SPSC: the next message, to be read in place; NULL when empty or MPMC. Never blocks. NULL from a channel that is
- * closed is not the end: a message may still be on its way in. Only EPIPE from a receive is. */
+/* SPSC: returns the next message, to be read in place; NULL when empty or MPMC. Never blocks. NULL from a channel that
+ * is closed is not the end: a message may still be on its way in. Only EPIPE from a receive is. */
 CC_MUST_USE_ CC_INLINE_ const void *cc_channel_peek(cc_channel_t *channel)
 {
     if (!cc_channel_is_spsc_(channel) || !cc_spsc_has_message_(channel, channel->layout)) return NULL;
@@ -499,7 +500,7 @@ CC_MUST_USE_ CC_INLINE_ const void *cc_channel_peek(cc_channel_t *channel)
     return cc_channel_slot_(channel, channel->spsc.next, channel->layout);
 }
 
-/* SPSC: done with the message that peek showed. */
+/* SPSC: ends the use of the message that peek showed, and frees its slot. */
 CC_INLINE_ void cc_channel_consume(cc_channel_t *channel)
 {
     cc_channel_debug_consume_(channel);

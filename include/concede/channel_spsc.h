@@ -20,7 +20,7 @@ CC_BEGIN_DECLS
 /* What the sender does after a message when the receiver sleeps or the channel is closed; returns how many of the n
  * messages count as sent. */
 CC_API CC_COLD_ size_t cc_spsc_sent_slow_(cc_channel_t *channel, size_t n);
-/* EPIPE, which a header that includes no <errno.h> cannot say itself. */
+/* Returns EPIPE: this header cannot name it, because it includes no <errno.h>. */
 CC_API CC_COLD_ int cc_spsc_closed_result_(void);
 /* What the receiver does after a message when the sender sleeps. Not CC_COLD_: gcc would take the look before it for
  * cold. */
@@ -37,7 +37,7 @@ CC_TEMPLATE_ size_t cc_spsc_room_(const cc_channel_t *channel)
     return channel->mask + 1 - used;
 }
 
-/* Writes the message of a position into its slot, or leaves what is there if NULL, and stamps the slot. */
+/* Writes the message of a position into its slot, or leaves what is there if `message` is NULL, and stamps the slot. */
 CC_TEMPLATE_ void cc_spsc_write_(cc_channel_t *channel, cc_index_ position, const void *message,
                                  cc_slot_layout_t layout)
 {
@@ -54,14 +54,15 @@ CC_TEMPLATE_ void cc_spsc_write_one_(cc_channel_t *channel, const void *message,
     cc_spsc_write_(channel, position, message, layout);
 }
 
-/* Writes the next n messages, 8 lines at a time, and within these the last one first: the receiver waits for the first
- * one, and when that is there so are the others. In their order it would take each line away while the sender writes on
- * it. (4 lines and 16 do as well: `concede bench channel.burst` on AMD Zen 4 under KVM.) */
-enum { CC_SPSC_BURST_LINES_ = 8 };
+/* Writes the next n messages in batches of 8 lines, and each batch from its last message to its first: the receiver
+ * waits for the first one, and when that is there so are the others. In their order the receiver would take each line
+ * away while the sender still writes to it. (4 lines and 16 do as well: `concede bench channel.burst` on AMD Zen 4
+ * under KVM.) */
+enum { CC_SPSC_BATCH_LINES_ = 8 };
 CC_TEMPLATE_ void cc_spsc_write_many_(cc_channel_t *channel, const unsigned char *messages, size_t n,
                                       cc_slot_layout_t layout)
 {
-    const size_t bytes = CC_SPSC_BURST_LINES_ * CC_LINE_BYTES_;
+    const size_t bytes = CC_SPSC_BATCH_LINES_ * CC_LINE_BYTES_;
     const size_t batch_max = layout.stride < bytes ? bytes / layout.stride : 1;
     while (n > 0) {
         cc_index_ position = channel->spsc.tail;
@@ -75,8 +76,8 @@ CC_TEMPLATE_ void cc_spsc_write_many_(cc_channel_t *channel, const unsigned char
     }
 }
 
-/* n messages were stamped: wakes the receiver if it sleeps, and looks whether the channel was closed meanwhile. Returns
- * how many of them count as sent. */
+/* After n messages were stamped: wakes the receiver if it sleeps, and looks whether the channel was closed meanwhile.
+ * Returns how many of them count as sent. */
 CC_TEMPLATE_ size_t cc_spsc_sent_(cc_channel_t *channel, size_t n)
 {
     bool asleep = cc_event_has_waiters_(&channel->not_empty); /* [channel.sleep] the stamp before, the event after */
@@ -86,7 +87,7 @@ CC_TEMPLATE_ size_t cc_spsc_sent_(cc_channel_t *channel, size_t n)
     return n;
 }
 
-/* Sends one message; there is room. 0 or EPIPE. */
+/* Sends one message, for which there is room. Returns 0 or EPIPE. */
 CC_TEMPLATE_ int cc_spsc_send_one_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout)
 {
     cc_spsc_write_one_(channel, message, layout);
@@ -102,10 +103,10 @@ CC_TEMPLATE_ bool cc_spsc_has_message_(const cc_channel_t *channel, cc_slot_layo
     return cc_load_acquire(stamp) == (cc_index_)(position + 1); /* [spsc.stamp] pairs with the sender's stamp */
 }
 
-/* While the receiver works on a line it asks for the one that is 5 lines ahead: without that a third of the rate of
+/* While the receiver works on a line it prefetches the one that is 5 lines ahead: without that a third of the rate of
  * `concede bench channel.burst` is lost, with 2 lines a seventh, and 10 bring no more (AMD Zen 4 under KVM). A sender
- * that asked ahead was no faster, there and on the machines of `concede simulate channel.stream`; but where sending is
- * a compare-and-swap, which waits for its line, it asks 2 lines ahead (src/shared_mpmc.c). */
+ * that prefetched was no faster, there and on the machines of `concede simulate channel.stream`; but where sending is a
+ * compare-and-swap, which waits for its line, it prefetches 2 lines ahead (src/shared_mpmc.c). */
 enum { CC_SPSC_RECV_AHEAD_ = 5, CC_SPSC_SEND_AHEAD_ = 2 };
 
 /* Whether the position is the first one on its line. No division: the stride may not be a constant. */
@@ -114,14 +115,15 @@ CC_TEMPLATE_ bool cc_spsc_begins_line_(cc_index_ position, cc_slot_layout_t layo
     return (size_t)(position >> 1) * layout.stride % CC_LINE_BYTES_ == 0;
 }
 
-/* An address so many lines after this slot's stamp. Past the last slot that is the memory of others or of nobody, and
+/* The address so many lines after this slot's stamp. Past the last slot that is the memory of others or of nobody, and
  * to prefetch there does no harm. */
 CC_TEMPLATE_ const void *cc_spsc_ahead_(const unsigned char *slot, size_t lines, cc_slot_layout_t layout)
 {
     return (const void *)((uintptr_t)cc_slot_stamp_(slot, layout) + lines * CC_LINE_BYTES_);
 }
 
-/* Copies the next message out, if there is one, or only counts it if `message` is NULL. Publish gives its slot back. */
+/* Copies the next message out, if there is one, or only moves past it if `message` is NULL. cc_spsc_publish_() then
+ * gives its slot back. */
 CC_TEMPLATE_ bool cc_spsc_take_(cc_channel_t *channel, void *message, cc_slot_layout_t layout)
 {
     cc_index_ position = channel->spsc.next;

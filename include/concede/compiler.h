@@ -11,13 +11,13 @@
  *   CC_COMPILER_BARRIER_()   keeps the compiler, and only the compiler, from moving memory accesses across it
  *   CC_THREAD_SANITIZER_     defined if ThreadSanitizer watches, which sees no store that is made in assembler
  *   CC_API                   exported from the shared library
- *   CC_MUST_USE_             before these: a result that a caller who ignores it is warned about
- *   CC_IGNORE_(call)         ignores such a result: where gcc knows no [[nodiscard]], it minds a plain cast to void
+ *   CC_MUST_USE_             before these: the compiler warns a caller who ignores the result
+ *   CC_IGNORE_(call)         ignores such a result: where gcc knows no [[nodiscard]], it warns of a cast to void, too
  *   CC_CAPABILITY_(name)     a class that clang's -Wthread-safety looks after, and what its functions do with it:
  *                            CC_ACQUIRES_, CC_TRIES_TO_ACQUIRE_, CC_RELEASES_
- *   CC_WEAK_                 a reference that may lead nowhere: its address is NULL then
- *   CC_TSAN_                 1 in code for ThreadSanitizer, else 0; tsan.h. A build that compiles the library itself
- *                            for it, which then needs no annotations, defines it as 0 */
+ *   CC_WEAK_                 a reference that need not be defined: its address is NULL then
+ *   CC_TSAN_                 1 if the code tells ThreadSanitizer what it does, else 0; see tsan.h. A build in which
+ *                            ThreadSanitizer sees the library itself, too, defines it as 0 */
 #ifndef CONCEDE_COMPILER_H
 #define CONCEDE_COMPILER_H
 
@@ -25,8 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* CC_MAY_SHADOW_...: -Wshadow minds a parameter that has the name of a global of the user's and, in C++, a function
- * that has the name of the struct it works on. Neither can be helped from here. */
+/* CC_MAY_SHADOW_...: -Wshadow warns of a parameter that has the name of a global of the user's and, in C++, of a
+ * function that has the name of the struct it works on. Neither can be avoided from here. */
 #if defined(__GNUC__) || defined(__clang__)
 #define CC_MAY_SHADOW_BEGIN_   _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"")
 #define CC_MAY_SHADOW_END_     _Pragma("GCC diagnostic pop")
@@ -40,7 +40,7 @@
 #define CC_UNLIKELY_(x)        __builtin_expect(!!(x), 0)
 #define CC_ALIGNED_(n)         __attribute__((aligned(n)))
 #define CC_COMPILER_BARRIER_() __asm__ __volatile__("" ::: "memory")
-#elif defined(_MSC_VER) /* for arch.h, pause.h, atomic.h and backoff.h; the rest needs gcc or clang */
+#elif defined(_MSC_VER) /* enough for arch.h, pause.h, atomic.h and backoff.h; the rest needs gcc or clang */
 #define CC_COMPILER_MSVC_    1
 #define CC_MAY_SHADOW_BEGIN_ __pragma(warning(push)) __pragma(warning(disable : 4457 4458 4459))
 #define CC_MAY_SHADOW_END_   __pragma(warning(pop))
@@ -57,7 +57,7 @@
 #error "concede knows gcc and clang, and Microsoft's compiler in part"
 #endif
 
-#if defined(CC_MODEL) /* whose system is not there when a program is loaded */
+#if defined(CC_MODEL) /* a model checker's system is not there yet when a program is loaded */
 #undef CC_CONSTRUCTOR_
 #define CC_CONSTRUCTOR_
 #endif
@@ -103,7 +103,9 @@
 #endif
 #define CC_IGNORE_(call) ((void)!(call))
 
-#if defined(__clang__) /* which would look for a capability in their bodies, too, and the C functions have none */
+/* clang does not look into the functions themselves: it would look for a capability in what they call, and the C
+ * functions have none. */
+#if defined(__clang__)
 #define CC_CAPABILITY_(name) __attribute__((capability(name)))
 #define CC_ACQUIRES_         __attribute__((acquire_capability(), no_thread_safety_analysis))
 #define CC_TRIES_TO_ACQUIRE_ __attribute__((try_acquire_capability(true), no_thread_safety_analysis))

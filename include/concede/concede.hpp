@@ -46,9 +46,10 @@ namespace concede
 namespace detail
 {
 
-/* A duration as nanoseconds, rounded up so that a timeout never comes early: none below zero, and one that does not fit
- * is for ever. Whole numbers are taken apart at the denominator of "nanoseconds in a tick", so that nothing overflows
- * on the way; where even one tick's remainder would, and for floating point, it is computed as such. */
+/* A duration as nanoseconds, rounded up so that a timeout never comes early. One below zero is 0, and one that does not
+ * fit is CC_FOREVER. Whole numbers are divided by the denominator of "nanoseconds in a tick" first, so that nothing
+ * overflows on the way; where even the remainder would overflow, and for floating point, it is computed as floating
+ * point. */
 template <class Rep, class Period> uint64_t nanoseconds(const std::chrono::duration<Rep, Period> &duration) noexcept
 {
     typedef std::ratio_divide<Period, std::nano> tick;
@@ -64,7 +65,7 @@ template <class Rep, class Period> uint64_t nanoseconds(const std::chrono::durat
     return static_cast<long double>(whole) < inexact ? whole + 1 : whole;
 }
 
-/* How long until a time of any clock: none if it has passed. The difference is taken only where it fits. */
+/* How long it is until a time of any clock: 0 if it has passed. The difference is taken only where it fits. */
 template <class Clock, class Duration>
 uint64_t nanoseconds_until(const std::chrono::time_point<Clock, Duration> &time) noexcept
 {
@@ -87,7 +88,8 @@ bool until(const std::chrono::time_point<Clock, Duration> &time, Wait wait)
     }
 }
 
-/* What mutex, event, condition and parker are: the C object, all zero at first, and nothing else. It stays in place. */
+/* What mutex, event, condition and parker have in common: each is the C object, all zero at first, and nothing else. It
+ * cannot be copied or moved. */
 template <class C> class object
 {
   public:
@@ -125,7 +127,7 @@ class CC_CAPABILITY_("mutex") mutex : public detail::object<cc_lock_t>
     {
         return cc_lock_acquire_timeout(&object_, detail::nanoseconds(duration));
     }
-    /* On any clock; one that is set back meanwhile makes the wait longer. A past time still tries once. */
+    /* Takes a time of any clock; one that is set back meanwhile makes the wait longer. A past time still tries once. */
     template <class Clock, class Duration>
     CC_MUST_USE_ bool try_lock_until(const std::chrono::time_point<Clock, Duration> &time) noexcept CC_TRIES_TO_ACQUIRE_
     {
@@ -293,8 +295,8 @@ template <class T, bool = std::is_trivially_copyable<T>::value> class channel
         return typed_recv_some_timeout(channel_, messages, n, &got, detail::nanoseconds(duration));
     }
 
-    /* SPSC, in place: where the next message is to be written, nullptr if there is no room, and when that is done;
-     * the oldest message, nullptr if there is none, and when it is no longer needed. */
+    /* SPSC, in place. reserve: where the next message is to be written, nullptr if there is no room; commit: it is
+     * written. peek: the oldest message, nullptr if there is none; consume: it is no longer needed. */
     T *reserve() noexcept { return static_cast<T *>(cc_channel_reserve(channel_)); }
     void commit() noexcept { cc_channel_commit(channel_); }
     const T *peek() noexcept { return static_cast<const T *>(cc_channel_peek(channel_)); }
@@ -305,7 +307,7 @@ template <class T, bool = std::is_trivially_copyable<T>::value> class channel
     size_t size() const noexcept { return cc_channel_len(channel_); }
     size_t capacity() const noexcept { return cc_channel_capacity(channel_); }
 
-    /* A descriptor to poll, and whether it was armed: cc_channel_fd() and cc_channel_arm(). */
+    /* cc_channel_fd() and cc_channel_arm(): a descriptor to poll, and whether it was armed. */
     CC_MUST_USE_ int recv_fd(int &fd) noexcept { return cc_channel_fd(channel_, CC_SELECT_RECV, &fd); }
     CC_MUST_USE_ bool arm_recv() noexcept { return cc_channel_arm(channel_, CC_SELECT_RECV); }
     CC_MUST_USE_ int send_fd(int &fd) noexcept { return cc_channel_fd(channel_, CC_SELECT_SEND, &fd); }
@@ -321,10 +323,10 @@ template <class T, bool = std::is_trivially_copyable<T>::value> class channel
     int error_;
 };
 
-/* The same for messages that are more than their bytes. They live in places of the channel's own; two channels carry
- * the places' numbers, full ones to the receivers and free ones back to the senders. A sender waits for a free place,
- * constructs the message there and hands it over; a receiver moves the message out, destroys it and gives the place
- * back. What the one did is seen by the other, by the order that a channel keeps. */
+/* The same for messages that are more than their bytes. They live in places of the channel's own. Two channels carry
+ * the numbers of the places: those that hold a message to the receivers, and free ones back to the senders. A sender
+ * waits for a free place, constructs the message there and hands it over; a receiver moves the message out, destroys it
+ * and gives the place back. What the one did is seen by the other, by the order that a channel keeps. */
 template <class T> class channel<T, false>
 {
     static_assert(std::is_nothrow_move_constructible<T>::value && std::is_nothrow_move_assignable<T>::value &&
@@ -412,7 +414,7 @@ template <class T> class channel<T, false>
         taken_place taken(this);
         return received_(taken, full_.recv_for(taken.place, duration), message);
     }
-    /* Calls `use` with the message in its place, and destroys it after that: for types without a default. */
+    /* Calls `use` with the message in its place, and then destroys it: for types without a default constructor. */
     template <class Use> CC_MUST_USE_ int recv_with(Use use)
     {
         taken_place taken(this);
@@ -433,7 +435,7 @@ template <class T> class channel<T, false>
 
     CC_MUST_USE_ int recv_fd(int &fd) noexcept { return full_.recv_fd(fd); }
     CC_MUST_USE_ bool arm_recv() noexcept { return full_.arm_recv(); }
-    /* Who sends waits for a free place. */
+    /* A sender waits for a free place, so this is the receiving side of the free ones. */
     CC_MUST_USE_ int send_fd(int &fd) noexcept { return free_.recv_fd(fd); }
     CC_MUST_USE_ bool arm_send() noexcept { return free_.arm_recv(); }
 
@@ -451,7 +453,7 @@ template <class T> class channel<T, false>
         {
             if (!owner) return;
             if (holds) owner->at_(place)->~T();
-            /* It has room: there are no more places than that. Closed: nobody asks for a place any more. */
+            /* There is room, because there are no more places than that. If it is closed, nobody asks for one. */
             (void)owner->free_.send(place);
         }
     };
@@ -465,7 +467,7 @@ template <class T> class channel<T, false>
         if (result != 0) taken.owner = nullptr;
         return result;
     }
-    /* The place holds a message now. `back`: where it goes if nobody takes it. */
+    /* Sends the number of a place that holds a message. If that fails the message goes to `back`, unless it is NULL. */
     int hand_over_(taken_place &taken, T *back, uint64_t deadline, bool only_try) noexcept
     {
         taken.holds = true;
@@ -539,14 +541,14 @@ template <class Stream> Stream &operator<<(Stream &out, const counters &now)
 namespace detail
 {
 
-/* A case: what cc_select() is given, and what is left to do when it was chosen: for a copied message, nothing. */
+/* A case whose message is copied: what cc_select() is given. When it was chosen nothing is left to do. */
 struct copied {
     cc_select_case_t one;
     cc_select_case_t given() noexcept { return one; }
     int finish(int result) noexcept { return result; }
 };
 
-/* A message that is moved: the case waits for the number of a place, with a message in it or without. */
+/* A case whose message is moved: it waits for the number of a place, with a message in it or, to send, without. */
 template <class T, bool Sends> struct moved {
     channel<T, false> *with; /* nullptr: never ready */
     T *message;
@@ -597,8 +599,8 @@ template <class T> detail::moved<T, true> on_send(channel<T, false> &to, T &mess
     return { wanted ? &to : nullptr, &message, 0 };
 }
 
-/* What a select has done. error: 0, ETIMEDOUT, EAGAIN or EINVAL. With 0, `which` of the cases, from 0, was chosen, and
- * its result is 0, or EPIPE: it is closed. True if a message was sent or received. */
+/* What a select has done. `error` is 0, ETIMEDOUT, EAGAIN or EINVAL. With 0, `which` says which of the cases, from 0,
+ * was chosen, and `result` is 0, or EPIPE if it is closed. True if a message was sent or received. */
 struct selected {
     int error;
     size_t which;

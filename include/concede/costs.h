@@ -54,7 +54,7 @@ CC_STATIC_ASSERT_(sizeof(cc_counters_t) == 168,
  * never blocks. */
 CC_API void cc_counters(cc_counters_t *now);
 
-/* cc_costs()->pause_ps alone: measures nothing else. Any thread. */
+/* Returns cc_costs()->pause_ps, and measures nothing else. Any thread. */
 CC_API uint32_t cc_costs_pause_ps_(void);
 
 /* Whether a wait may spin: whether there is a second CPU on which what we wait for could happen. A quota does not

@@ -62,9 +62,9 @@ CC_BEGIN_DECLS
  *                                                                   FENCED and found nobody
  * snooze     0..31   what a wait does before it sleeps; 0: it has   whoever waited, if there is something new, because
  *                    not learned yet                                notifiers read this line
- * left_to_it 0..15   relayed events: notifiers that left it to      those notifiers; 0: one that wakes
- *                    the one who was woken
- *           16..31   1 + the CPU of the last notifier; 0: not known notifiers, but for those that relay
+ * left_to_it 0..15   relayed events: how many notifiers woke        + 1: those notifiers; 0: one that wakes
+ *                    nobody, because a thread is on its way
+ *           16..31   1 + the CPU of the last notifier; 0: not known notifiers, except waiters that relay
  * looked_at  0..31   relayed events: cc_now_ns() when the lookout    the lookout
  *                    last looked at the clock
  *
@@ -133,8 +133,8 @@ CC_MUST_USE_ CC_INLINE_ bool cc_event_wait_timeout(cc_event_t *event, uint32_t k
     return cc_event_wait_until(event, key, cc_deadline_in(ns));
 }
 
-/* Whether a thread may listen that nobody has claimed yet, or somebody watches. The look comes after everything that
- * this thread wrote. */
+/* Whether there may be a thread that listens and nobody has claimed, or somebody who watches. The look comes after
+ * everything that this thread wrote. */
 CC_INLINE_ bool cc_event_has_waiters_(cc_event_t *event)
 {
     CC_TSAN_RELEASE_(event);
@@ -161,35 +161,34 @@ CC_INLINE_ void cc_event_notify_all(cc_event_t *event)
  *     cc_event_await_t await = cc_event_await_begin_(event, deadline);
  *     while (!(holds = condition) && cc_event_await_step_(&await)) {}
  *     cc_event_await_end_(&await); */
-#define CC_AWAIT_NO_SNOOZE_ UINT32_C(0x80000000) /* a number that nobody writes by accident */
+#define CC_AWAIT_NO_SNOOZE_ UINT32_C(0x80000000) /* more snoozes than anybody would ask for */
 typedef struct cc_event_await {
     cc_event_t *event;
     uint64_t deadline;
     uint32_t pauses;         /* still to be made before the next call of cc_event_await_slow_() */
     uint32_t phase;          /* see event.c */
     uint32_t snooze_iters;   /* 0: the event learns how long to snooze; n: n snoozes; CC_AWAIT_NO_SNOOZE_ */
-    uint32_t overtaken;      /* relayed: how often others got something between the last two looks but for those of a
-                              * spin; the caller sets it */
+    uint32_t overtaken;      /* relayed: what others got between the last two tries; the caller sets it */
     bool relayed;            /* whoever ends its wait looks whether there is something for another */
     bool lookout;            /* this thread is the one that spins on behalf of the others */
     bool announced;          /* it listened, or was the lookout: somebody may have relied on it */
     bool lost_cpu;           /* it was off its CPU for long while it snoozed */
-    bool teaches;            /* how it ends says how long the next wait should snooze */
+    bool teaches;            /* the event learns from how it ends */
     bool in_channel;         /* the event is a channel's, and the wait is counted as such */
     bool slept;              /* it has slept at least once ... */
     bool woken;              /* ... and its last sleep was ended by a wake-up */
     bool gave_way;           /* it yielded before it began to spin */
     bool yielded;            /* it has yielded at least once */
     bool came_to_yields;     /* it has used up its pauses, and has yielded, or spun on in place of a yield */
-    bool has_ending;         /* when it is over: how it ended says something about the next one ... */
-    uint8_t ending;          /* ... and before that: how the wait ends if it ends with its last yield; see snooze.h */
-    uint8_t cpu;             /* that its last round of pauses began on: a number from cc_snooze_seen_() */
-    uint32_t pauses_left;    /* of the plan, after those in `pauses` */
+    bool has_ending;         /* it is over, and the event has learned from `ending` */
+    uint8_t ending;          /* how it ended, or would if it ended with its last yield; see snooze.h */
+    uint8_t cpu;             /* where its last round of pauses began: a number from cc_snooze_seen_() */
+    uint32_t pauses_left;    /* of those planned, after those in `pauses` */
     uint32_t spun;           /* pauses so far, with those in `pauses` */
-    uint32_t yields_left;    /* of the plan */
-    uint32_t pauses_planned; /* what it does before it sleeps ... */
-    uint32_t yields_planned; /* ... and after the pauses */
-    uint32_t spin_limit;     /* pauses that are worth spending */
+    uint32_t yields_left;    /* of those planned */
+    uint32_t pauses_planned; /* before it sleeps: first so many pauses ... */
+    uint32_t yields_planned; /* ... and then so many yields */
+    uint32_t spin_limit;     /* pauses that are worth spending before a sleep */
     uint32_t asleep_at;      /* lower half of the clock: when its snooze was over and its sleep began */
     uint32_t key;            /* of its listen */
     uint64_t round_began;    /* when its last round of pauses began; 0: not known */
@@ -210,7 +209,7 @@ CC_INLINE_ cc_event_await_t cc_event_await_begin_(cc_event_t *event, uint64_t de
     return await;
 }
 
-/* Waits a little; false: the deadline has passed and the condition was looked at since. */
+/* Waits a little. Returns false if the deadline has passed and the condition was looked at since. */
 CC_INLINE_ bool cc_event_await_step_(cc_event_await_t *await)
 {
     if (await->pauses == 0) return cc_event_await_slow_(await);
@@ -227,8 +226,9 @@ CC_INLINE_ void cc_event_await_end_(cc_event_await_t *await)
     CC_TSAN_ACQUIRE_(await->event);
 }
 
-/* Waits until the condition, any expression, holds, or the deadline passes; -> whether it holds. The condition is
- * looked at again and again, at least once, and its last look is the result; it must not jump out. May block. */
+/* Waits until the condition, any expression, holds, or the deadline passes; its value is whether it holds. The
+ * condition is looked at again and again, at least once, and its last look is the result; it must not jump out. May
+ * block. */
 #define CC_EVENT_AWAIT_UNTIL(event_, condition_, deadline_)                                       \
     __extension__({                                                                               \
         CC_MAY_SHADOW_BEGIN_ /* a condition that awaits in its turn */                            \
@@ -246,7 +246,7 @@ CC_INLINE_ void cc_event_await_end_(cc_event_await_t *await)
 /* Waits until the condition, any expression, holds. */
 #define CC_EVENT_AWAIT(event_, condition_) ((void)CC_EVENT_AWAIT_UNTIL(event_, condition_, CC_FOREVER))
 
-/* The same for languages that cannot read a C macro: `condition(argument)` is looked at. May block. */
+/* The same for languages that cannot read a C macro; the condition is `condition(argument)`. May block. */
 CC_API bool cc_event_await(cc_event_t *event, bool (*condition)(void *), void *argument, uint64_t deadline);
 
 CC_END_DECLS

@@ -50,7 +50,7 @@
 CC_BEGIN_DECLS
 
 typedef struct cc_lock {
-    uint32_t word; /* its states stand in lock.c */
+    uint32_t word;
 } cc_lock_t;
 
 #define CC_LOCK_INIT \
@@ -58,7 +58,7 @@ typedef struct cc_lock {
         0            \
     }
 
-/* The word of a lock that nobody waits for is 0 or HELD. What else there may be in it stands in lock.c. */
+/* The word of a lock that nobody waits for is 0 or HELD. All of its states stand in lock.c. */
 enum {
     CC_LOCK_HELD_ = 1 << 0,
     CC_LOCK_PARKED_ = 1 << 1,
@@ -69,13 +69,13 @@ enum {
     CC_LOCK_WAITERS_ = CC_LOCK_PARKED_ | CC_LOCK_OWED_,
     CC_LOCK_STATE_ = (1 << 8) - 1,
     CC_LOCK_RELEASES_ = 1 << 8,
-    CC_LOCK_FORGET_ = 64,       /* the releases after which it is no longer taken for shared: a power of two */
-    CC_LOCK_FORGET_SURE_ = 4096 /* and if it is SURE: lock.c says why */
+    CC_LOCK_FORGET_ = 64,       /* the releases after which it is no longer taken for shared: a power of two ... */
+    CC_LOCK_FORGET_SURE_ = 4096 /* ... and where it is SURE; lock.c says why */
 };
 
 CC_STATIC_ASSERT_(sizeof(cc_lock_t) == 4, "a lock is one futex word");
 
-/* Where a thread notes that it is in a restartable sequence, from its thread pointer, or one of these. */
+/* The bytes from the thread pointer to where a thread notes that it is in a restartable sequence; or one of these. */
 enum { CC_LOCK_UNKNOWN_ = 0, CC_LOCK_NONE_ = 1, CC_LOCK_NO_AREA_ = 7 };
 CC_API extern uintptr_t cc_lock_sequence_area_;
 
@@ -156,14 +156,14 @@ CC_INLINE_ void cc_lock_release(cc_lock_t *lock)
     CC_TSAN_UNLOCK_BEGIN_(lock);
     uint32_t change = CC_LOCK_RELEASES_ - CC_LOCK_HELD_;
 #if defined(cc_atomic_sequence_store_)
-    CC_ARCH_PREFETCH_WRITE_(&lock->word); /* one that waits may have it; to read it first would fetch it twice */
+    CC_ARCH_PREFETCH_WRITE_(&lock->word); /* a waiter may have the line; reading it first would fetch it twice */
     uintptr_t area = cc_load_relaxed(&cc_lock_sequence_area_); /* relaxed, both: a number on its own; our own word */
     if (CC_LIKELY_(area > CC_LOCK_NO_AREA_) && CC_LIKELY_(cc_load_relaxed(&lock->word) == CC_LOCK_HELD_)) {
         /* [lock.store] pairs with the barrier, [lock.word] with the swap in acquire */
         cc_atomic_sequence_store_(&lock->word, CC_LOCK_HELD_, 0, area, &cc_lock_sequence_area_, failed);
         return;
     failed:
-        change = 0u - CC_LOCK_HELD_; /* it is not shared, or just begins to be: 0 is free */
+        change = 0u - CC_LOCK_HELD_; /* it is not shared, or only since a moment ago: nothing is counted */
     }
 #endif
     uint32_t seen = cc_fetch_add_release(&lock->word, change); /* [lock.word] pairs with the swap in acquire */
@@ -173,7 +173,8 @@ CC_INLINE_ void cc_lock_release(cc_lock_t *lock)
 
 /* ---- A condition that the lock protects ------------------------------------------------------------------------- */
 
-/* Notes that a thread waits for a condition under this lock, and so for others to take it. */
+/* Notes that a thread waits for a condition under this lock, which another thread makes hold only if it gets the lock.
+ */
 CC_API CC_COLD_ void cc_lock_note_await_(const cc_lock_t *lock);
 
 /* Gives the lock up, sleeps until somebody notifies the event or the deadline passes, and takes the lock again, however
@@ -204,8 +205,8 @@ CC_MUST_USE_ CC_INLINE_ bool cc_lock_wait_timeout(cc_lock_t *lock, cc_event_t *e
     return cc_lock_wait_until(lock, event, cc_deadline_in(ns));
 }
 
-/* Makes sure that the releases of a held lock are counted, the one by the caller and some after it; the holder only.
- * Whoever is going to release with a read-modify-write may say that it is SURE, too: see lock.c. */
+/* Makes sure that the releases of a held lock are counted: the caller's, and some after it. The holder only. It says
+ * SURE, too, because the caller is going to release with a read-modify-write: see lock.c. */
 CC_INLINE_ void cc_lock_share_(cc_lock_t *lock)
 {
 #if defined(cc_atomic_sequence_store_)
@@ -218,15 +219,15 @@ CC_INLINE_ void cc_lock_share_(cc_lock_t *lock)
 #endif
 }
 
-/* One step of a wait for a condition: gives the lock up, waits a little, and takes the lock again. Only the holder of
- * the lock changes the condition. So while this thread spins it reads the lock until somebody has released it, and does
- * not take it in vain. false: the deadline has passed. */
+/* One step of a wait for a condition: gives the lock up, waits a little, and takes the lock again. Only a holder of the
+ * lock changes the condition. So while this thread spins it reads the lock until somebody has released it, and does not
+ * take it in vain. Returns false if the deadline has passed. */
 CC_INLINE_ bool cc_lock_await_step_(cc_lock_t *lock, cc_event_await_t *await)
 {
     if (await->phase == 0) cc_lock_note_await_(lock);
     cc_lock_share_(lock);
     cc_lock_release(lock);
-    uint32_t releases = cc_load_relaxed(&lock->word) / CC_LOCK_RELEASES_; /* relaxed, both: a hint; acquire orders */
+    uint32_t releases = cc_load_relaxed(&lock->word) / CC_LOCK_RELEASES_; /* relaxed, both: a guess; acquire orders */
     bool goes_on = cc_event_await_step_(await);
     while (await->pauses > 0 && cc_load_relaxed(&lock->word) / CC_LOCK_RELEASES_ == releases)
         goes_on = cc_event_await_step_(await);
@@ -234,10 +235,10 @@ CC_INLINE_ bool cc_lock_await_step_(cc_lock_t *lock, cc_event_await_t *await)
     return goes_on;
 }
 
-/* Waits until the condition, any expression, holds, or the deadline passes; -> whether it holds. The lock is held
- * before, at every look at the condition, and after, whatever the result. The phases are those of CC_EVENT_AWAIT: it
- * snoozes as long as the event has learned, announces itself, looks once more, and sleeps. The condition is looked at
- * at least once, and its last look is the result; it must not jump out. May block. */
+/* Waits until the condition, any expression, holds, or the deadline passes; its value is whether it holds. The lock is
+ * held before, at every look at the condition, and after, whatever the result. The phases are those of CC_EVENT_AWAIT:
+ * it snoozes as long as the event has learned, announces itself, looks once more, and sleeps. The condition is looked
+ * at at least once, and its last look is the result; it must not jump out. May block. */
 #define CC_LOCK_AWAIT_UNTIL(lock_, event_, condition_, deadline_)                                          \
     __extension__({                                                                                        \
         CC_MAY_SHADOW_BEGIN_ /* a condition that awaits in its turn */                                     \

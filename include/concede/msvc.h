@@ -19,7 +19,7 @@ void _ReadWriteBarrier(void);
 #if defined(_WIN64)
 #define CC_MSVC_DECLARE_64_(intrinsic) long long intrinsic##64(long long volatile *, long long);
 #else
-#define CC_MSVC_DECLARE_64_(intrinsic) /* <windows.h> has functions of these names */
+#define CC_MSVC_DECLARE_64_(intrinsic) /* none: <windows.h> has functions of these names */
 #endif
 #define CC_MSVC_DECLARE_(intrinsic)               \
     char intrinsic##8(char volatile *, char);     \
@@ -64,7 +64,7 @@ void _mm_pause(void);
 #define CC_ARCH_FENCE_()  cc_msvc_fence_()
 #define CC_MSVC_ORDER_()  _ReadWriteBarrier() /* the machine keeps the order of all but a store before a load */
 
-/* A locked operation on the stack: 3 ns where mfence takes 21 (AMD Zen 4). */
+/* A locked operation on the stack takes 3 ns where mfence takes 21 (AMD Zen 4). */
 CC_INLINE_ void cc_msvc_fence_(void)
 {
     long volatile here = 0;
@@ -78,8 +78,8 @@ CC_INLINE_ void cc_msvc_fence_(void)
 #if defined(_WIN64)
 #define CC_MSVC_8_BYTES_(intrinsic, result) return (uint64_t)intrinsic##64((long long volatile *)p, (long long)v);
 #else
-/* There is one intrinsic of 8 bytes: compare and swap, in a loop. `result` is what `seen` becomes. The first look may
- * be torn, and then the swap fails. */
+/* There is only one intrinsic for 8 bytes, compare-and-swap, so it goes in a loop. `result` is what `seen` becomes. The
+ * first look may be torn, and then the swap fails. */
 #define CC_MSVC_8_BYTES_(intrinsic, result)                                                      \
     long long volatile *at = (long long volatile *)p;                                            \
     uint64_t seen = (uint64_t)*at, found;                                                        \
@@ -89,7 +89,7 @@ CC_INLINE_ void cc_msvc_fence_(void)
     }
 #endif
 
-/* A read-modify-write: returns what was there, and `result` is there now. */
+/* Defines a read-modify-write, which returns what was there and leaves `result` there. */
 #define CC_MSVC_MODIFY_(name, intrinsic, result)                                      \
     CC_INLINE_ uint64_t cc_msvc_##name##_(size_t size, void volatile *p, uint64_t v)  \
     {                                                                                 \
@@ -108,7 +108,7 @@ CC_INLINE_ uint64_t cc_msvc_fetch_sub_(size_t size, void volatile *p, uint64_t v
     return cc_msvc_fetch_add_(size, p, 0 - v);
 }
 
-/* What was found at p: v is there now if that is `expected`. */
+/* Stores v at p if `expected` is there; returns what was there. */
 CC_INLINE_ uint64_t cc_msvc_compare_(size_t size, void volatile *p, uint64_t expected, uint64_t v)
 {
     switch (size) {
@@ -162,7 +162,7 @@ CC_INLINE_ bool cc_msvc_cas_(size_t size, void volatile *p, void *expected, uint
 }
 
 #if defined(__cplusplus)
-} /* templates follow */
+} /* templates follow, which have no C linkage */
 #endif
 
 /* ---- the same, for a type; see atomic.h ---- */
@@ -187,7 +187,7 @@ inline T cc_msvc_modify_of_(uint64_t (*modify)(size_t, void volatile *, uint64_t
 #define cc_atomic_exchange_(p, v, order)  cc_msvc_modify_of_(cc_msvc_exchange_, (p), (uint64_t)(v))
 #define cc_atomic_fetch_(op, p, v, order) cc_msvc_modify_of_(cc_msvc_fetch_##op##_, (p), (uint64_t)(v))
 #else
-/* A value as what p points to: an integer of its type, else a pointer. */
+/* Converts a value to the type that p points to: an integer, else a pointer. */
 #define CC_MSVC_AS_(p, value)                         \
     _Generic(*(p), bool                               \
              : (bool)(value), char                    \

@@ -58,7 +58,7 @@ CC_API CC_COLD_ void cc_parker_unpark_slow_(cc_parker_t *parker);
 CC_MUST_USE_ CC_INLINE_ bool cc_parker_try_park(cc_parker_t *parker)
 {
     uint32_t token = CC_PARKER_TOKEN_;
-    return cc_cas_acquire(&parker->state, &token, CC_PARKER_EMPTY_); /* [park.token] pairs with unpark's swap */
+    return cc_cas_acquire(&parker->state, &token, CC_PARKER_EMPTY_); /* [park.token] pairs with unpark's exchange */
 }
 
 /* Takes the token if there is one, else sleeps until there is or the deadline passes. Returns whether it took it; a
@@ -84,8 +84,8 @@ CC_MUST_USE_ CC_INLINE_ bool cc_parker_park_timeout(cc_parker_t *parker, uint64_
 }
 
 /* Gives the token, and wakes the owner if it sleeps: with nobody parked it makes no system call. Any thread, also
- * several; never blocks; releases what this thread did before. It must be a swap also where a token is there already: a
- * swap goes on with the release of the earlier giver, so that the owner sees what both did. */
+ * several; never blocks; releases what this thread did before. It must be an exchange also where a token is there
+ * already: that goes on with the release of the earlier giver, so that the owner sees what both did. */
 CC_INLINE_ void cc_parker_unpark(cc_parker_t *parker)
 {
     if (CC_UNLIKELY_(cc_exchange_release(&parker->state, CC_PARKER_TOKEN_) == CC_PARKER_PARKED_)) /* [park.token] */

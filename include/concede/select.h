@@ -49,7 +49,7 @@ CC_BEGIN_DECLS
 #define CC_SELECT_FAIR     UINT32_C(0)
 #define CC_SELECT_IN_ORDER UINT32_C(1)
 
-/* A select may have so many cases: far more than a thread can look at while it waits, so that more are a mistake. */
+/* How many cases a select may have: far more than a thread can look at while it waits, so that more are a mistake. */
 #define CC_SELECT_MAX ((size_t)1000000)
 
 typedef struct cc_select_case {
@@ -69,7 +69,7 @@ typedef struct cc_select_case {
     { (channel), (void *)(uintptr_t)(message), CC_SELECT_SEND, 0, NULL, NULL, NULL }
 /* clang-format on */
 
-/* What all forms do. A deadline of 0 is a try: EAGAIN. */
+/* What all forms do. With a deadline of 0 it tries: EAGAIN if no case is ready. */
 CC_API int cc_select_any_(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which, uint64_t deadline);
 
 /* What code that was compiled with CC_DEBUG, or for ThreadSanitizer, does around it. */
@@ -82,7 +82,7 @@ CC_API CC_COLD_ int cc_select_debug_(cc_select_case_t *cases, size_t n, uint32_t
 #endif
 
 #if CC_TSAN_
-/* Every send that is tried releases, and the message that came is written. */
+/* Tells ThreadSanitizer that every send that is tried releases, and that the message that came is written. */
 CC_INLINE_ int cc_select_tsan_(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which, uint64_t deadline)
 {
     for (size_t i = 0; cases && n <= CC_SELECT_MAX && i < n; i++) {
@@ -141,10 +141,10 @@ CC_MUST_USE_ CC_INLINE_ int cc_select_try(cc_select_case_t *cases, size_t n, uin
  * EINVAL; ENOSYS where the system has none (Windows); EMFILE or ENFILE. Any thread. */
 CC_MUST_USE_ CC_API int cc_channel_fd(cc_channel_t *channel, uint32_t operation, int *fd);
 
-/* Arms the descriptor. true: it is not readable now and becomes readable, once, when a try of the operation is worth
- * it, which a close makes it. false: it is worth it already, and nothing is armed; so too where no descriptor was asked
- * for. One thread at a time for each operation, and with SPSC the one that sends or receives. Hardly blocks: only for a
- * thread that is just making it readable. */
+/* Arms the descriptor. Returns true if it is not readable now and becomes readable, once, when a try of the operation
+ * is worth it, which a close makes it. Returns false if a try is worth it already, and then nothing is armed; so too
+ * where no descriptor was asked for. One thread at a time for each operation, and with SPSC the one that sends or
+ * receives. Hardly blocks: only for a thread that is just making it readable. */
 CC_MUST_USE_ CC_API bool cc_channel_arm(cc_channel_t *channel, uint32_t operation);
 
 CC_END_DECLS

@@ -25,8 +25,8 @@
  * With CC_CHANNEL_SPSC one thread of all processes sends at a time, and one receives. Another takes a side over when
  * the one before it has closed, when it got EOWNERDEAD after that one's death, or when it opens the channel after it.
  *
- * After fork() the child has to open it anew, and may close what it inherited. While it has not run exec or exited, its
- * copy of anything but what this library opened is its own business.
+ * After fork() the child has to open it anew, and may close what it inherited. It has neither the library's descriptor
+ * nor the segment's memory, so that it does not keep a dead parent alive; what touches that memory ends the child.
  *
  * Trust. Whoever can open the segment can spoil its messages, close the channel, or make a blocking call wait. It
  * cannot make another process read or write outside of the segment, loop in a call that does not block, or crash,
@@ -64,7 +64,7 @@ CC_MUST_USE_ CC_API int cc_shared_open_fd(cc_shared_t **shared, int fd);
 /* The channel in it: any thread of this process may use it until the close. */
 CC_API cc_channel_t *cc_shared_channel(cc_shared_t *shared);
 
-/* This process is done with it: no thread of it may use the channel any more. The messages stay. NULL is fine. */
+/* Ends this process's use of it: no thread of it may use the channel any more. The messages stay. NULL is allowed. */
 CC_API void cc_shared_close(cc_shared_t *shared);
 
 /* Removes the name; whoever has it open goes on. 0; ENOENT; EACCES; EINVAL; ENOSYS. */

@@ -3,15 +3,16 @@
  * It sees only what is compiled with it: the inlines, and not what they call in the library. So the inlines say what a
  * call orders, and what it reads and writes for the caller.
  *
- *   CC_TSAN_RELEASE_(p), CC_TSAN_ACQUIRE_(p)     what was done before the one is seen after the other
- *   CC_TSAN_LOCK_(lock, may_fail, call)          call takes the lock, and says whether it did
+ *   CC_TSAN_RELEASE_(p), CC_TSAN_ACQUIRE_(p)     what was done before the release is seen after the acquire
+ *   CC_TSAN_LOCK_(lock, may_fail, call)          `call` takes the lock, and returns whether it did
  *   CC_TSAN_UNLOCK_BEGIN_(lock), ..._END_(lock)  around what gives it up
- *   CC_TSAN_SEND_(type, channel, messages, bytes, call)   call sends so many bytes; its result, which is of that type
- *   CC_TSAN_RECV_(channel, message, bytes, call)          call receives; its result, of which 0 is a message
- *   CC_TSAN_RECV_MANY_(channel, messages, bytes, call)    the same for several of so many bytes each; how many
+ *   CC_TSAN_SEND_(type, channel, messages, bytes, call)   `call` sends so many bytes; its result, which is of that type
+ *   CC_TSAN_RECV_(channel, message, bytes, call)          `call` receives; its result, 0 if it got a message
+ *   CC_TSAN_RECV_MANY_(channel, messages, bytes, call)    `call` receives several of so many bytes each; how many
  *
  * A channel orders whatever was sent before whatever is received later, which is a little more than it promises: a
- * mistake that only the order of single messages shows is not found. The library's copies are not looked at. */
+ * mistake that only the order of single messages shows is not found. The copies that the library makes are not watched.
+ */
 #ifndef CONCEDE_TSAN_H
 #define CONCEDE_TSAN_H
 
@@ -20,7 +21,7 @@
 #if CC_TSAN_
 CC_BEGIN_DECLS
 
-/* As in <sanitizer/tsan_interface.h>, which need not be installed. */
+/* These are as in <sanitizer/tsan_interface.h>, which need not be installed. */
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 void __tsan_mutex_pre_lock(void *address, unsigned flags);
@@ -29,7 +30,8 @@ int __tsan_mutex_pre_unlock(void *address, unsigned flags);
 void __tsan_mutex_post_unlock(void *address, unsigned flags);
 void __tsan_ignore_thread_begin(void);
 void __tsan_ignore_thread_end(void);
-enum { CC_TSAN_STATIC_ = 1 << 0, CC_TSAN_TRY_ = 1 << 4, CC_TSAN_FAILED_ = 1 << 5 }; /* no creation, no end */
+/* A static mutex is one that nobody creates or destroys. */
+enum { CC_TSAN_STATIC_ = 1 << 0, CC_TSAN_TRY_ = 1 << 4, CC_TSAN_FAILED_ = 1 << 5 };
 
 #define CC_TSAN_ACQUIRE_(p) __tsan_acquire((void *)(uintptr_t)(p))
 #define CC_TSAN_RELEASE_(p) __tsan_release((void *)(uintptr_t)(p))
@@ -50,7 +52,7 @@ CC_INLINE_ bool cc_tsan_locked_(void *lock, bool may_fail, bool taken)
 #define CC_TSAN_UNLOCK_BEGIN_(lock) ((void)__tsan_mutex_pre_unlock((lock), CC_TSAN_STATIC_))
 #define CC_TSAN_UNLOCK_END_(lock)   __tsan_mutex_post_unlock((lock), CC_TSAN_STATIC_)
 
-/* Reads all bytes, or writes them as they are, so that others who use them at the same time are found. */
+/* Read all bytes, or write them as they are, so that others who use them at the same time are found. */
 CC_INLINE_ void cc_tsan_read_(const void *memory, size_t bytes)
 {
     const volatile unsigned char *byte = (const volatile unsigned char *)memory;

@@ -268,12 +268,16 @@ def info_on_one_cpu_says_why_and_does_not_hang():
         need("affinity allows CPU %d" % one in text and info["cpus"]["limited_by"] == "affinity", text)
 
 
-@case(each=["info", "tune", "tune --wait exp:20us", "report --from SAMPLE -o /dev/null"])
-def tables_are_tables_in_80_columns(what):
+def text_in_columns(what, width):
     with tempfile.TemporaryDirectory() as folder:
         sample = pathlib.Path(folder, "sample.json")
         sample.write_text(json.dumps(results()))
-        text = concede(*[str(sample) if a == "SAMPLE" else a for a in what.split()], width=80)[0]
+        return concede(*[str(sample) if a == "SAMPLE" else a for a in what.split()], width=width)[0]
+
+
+@case(each=["info", "tune", "tune --wait exp:20us", "report --from SAMPLE -o /dev/null"])
+def tables_are_tables_in_80_columns(what):
+    text = text_in_columns(what, 80)
     for line in text.splitlines():
         need(len(line) <= 80, "%d columns: %s" % (len(line), line))
     if what == "info":
@@ -305,10 +309,7 @@ def json_goes_to_the_file_or_in_place_of_the_text():
 
 @case(each=["info", "tune", "tune --wait exp:20us", "report --from SAMPLE -o /dev/null"])
 def output_fits_into_40_columns(what):
-    with tempfile.TemporaryDirectory() as folder:
-        sample = pathlib.Path(folder, "sample.json")
-        sample.write_text(json.dumps(results()))
-        text = concede(*[str(sample) if a == "SAMPLE" else a for a in what.split()], width=40)[0]
+    text = text_in_columns(what, 40)
     text = text.split("\n/* concede ")[0]  # the snippet is code, for 80 columns
     need(text.count("\n") > 10, text)
     for line in text.splitlines():

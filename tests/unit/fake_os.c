@@ -4,7 +4,6 @@
 #include <concede/arch.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 fake_os fake;

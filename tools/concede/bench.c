@@ -348,11 +348,45 @@ static void show(const request *r, const bench_report *report)
         show_table(report);
 }
 
+/* Checks that the options go together, and fills in what follows from them. */
+static void complete_request(request *r)
+{
+    bench_options *measure = &r->measure;
+    if (measure->self_test && r->from)
+        tool_usage_error(&concede_bench, "--self-test measures; it does not go with --from");
+    if (r->csv + (r->markdown != NULL) + (r->json && strcmp(r->json, "-") == 0) > 1)
+        tool_usage_error(&concede_bench, "--csv, --markdown and --json - each print in place of the table: choose one");
+    if (measure->quick) {
+        bool map = strstr(r->workloads, ".map") != NULL;
+        measure->total = map ? 50 : 15;
+        if (measure->repeats == 0) measure->repeats = map ? 3 : 5;
+    }
+    measure->command = r->command;
+    measure->workloads = r->workloads[0] ? r->workloads : NULL;
+    measure->progress = tool_progress;
+    measure->interrupted = tool_interrupted;
+}
+
+static void read_report(const char *path, bench_report *report)
+{
+    char error[256];
+    if (!bench_json_read(path, report, error, sizeof error)) tool_die("%s", error);
+}
+
+static void measure_report(const bench_options *measure, bench_report *report)
+{
+    char error[256];
+    tool_catch_interrupt();
+    bool good = bench_measure(report, measure, error, sizeof error);
+    tool_progress_end();
+    if (!good && strncmp(error, "--", 2) == 0) tool_usage_error(&concede_bench, "%s", error);
+    if (!good) tool_die("%s", error);
+}
+
 static int run_bench(int argc, char **argv)
 {
     request r = { .csv = false };
     bench_options *measure = &r.measure;
-    char error[256];
     tool_args_t args = { .command = &concede_bench, .argc = argc, .argv = argv };
     for (int c; (c = tool_next(&args)) != TOOL_END;) {
         if (c == LIST) {
@@ -364,34 +398,18 @@ static int run_bench(int argc, char **argv)
         else
             take_option(&r, c, args.value);
     }
-    if (measure->self_test && r.from)
-        tool_usage_error(&concede_bench, "--self-test measures; it does not go with --from");
-    if (r.csv + (r.markdown != NULL) + (r.json && strcmp(r.json, "-") == 0) > 1)
-        tool_usage_error(&concede_bench, "--csv, --markdown and --json - each print in place of the table: choose one");
-    if (measure->quick) {
-        bool map = strstr(r.workloads, ".map") != NULL;
-        measure->total = map ? 50 : 15;
-        if (measure->repeats == 0) measure->repeats = map ? 3 : 5;
-    }
     tool_command_line(argc, argv, r.command, sizeof r.command);
-    measure->command = r.command;
-    measure->workloads = r.workloads[0] ? r.workloads : NULL;
-    measure->progress = tool_progress;
-    measure->interrupted = tool_interrupted;
+    complete_request(&r);
 
     bench_report report, before;
     tool_output_t out;
-    if (r.compare && !bench_json_read(r.compare, &before, error, sizeof error)) tool_die("%s", error);
+    if (r.compare) read_report(r.compare, &before);
     if (r.json) tool_output_open(&out, r.json);
     if (r.from) {
-        if (!bench_json_read(r.from, &report, error, sizeof error)) tool_die("%s", error);
+        read_report(r.from, &report);
         keep_runs(&report, measure->workloads);
     } else {
-        tool_catch_interrupt();
-        bool good = bench_measure(&report, measure, error, sizeof error);
-        tool_progress_end();
-        if (!good && strncmp(error, "--", 2) == 0) tool_usage_error(&concede_bench, "%s", error);
-        if (!good) tool_die("%s", error);
+        measure_report(measure, &report);
     }
     if (r.json) {
         json_writer_t w = { .out = tool_output_begin(&out) };

@@ -304,70 +304,88 @@ static char *read_from(const char *const *paths, int count, const char *command)
     return text_of(stream, &text);
 }
 
+/* What was asked for. */
+typedef struct request {
+    const char *path, *json_path; /* of the page, and of the JSON; NULL: none */
+    const char *from[KINDS];
+    int files; /* in `from` */
+    double seconds;
+    bool full, timed;
+} request_t;
+
+static void take_option(request_t *r, int option, const char *value)
+{
+    char *end;
+    switch (option) {
+    case OUTPUT: r->path = value; break;
+    case FROM:
+        if (r->files == KINDS) tool_usage_error(&concede_report, "--from: one file for each of %d kinds", KINDS);
+        r->from[r->files++] = value;
+        break;
+    case SECONDS:
+        r->seconds = strtod(value, &end);
+        r->timed = true;
+        if (end == value || *end || !(r->seconds >= 1 && r->seconds <= 86400))
+            tool_usage_error(&concede_report, "--seconds takes a number from 1 to 86400, not '%s'", value);
+        break;
+    case FULL: r->full = true; break;
+    case JSON: r->json_path = value; break;
+    default: tool_usage_error(&concede_report, "unexpected argument '%s'; the file goes after -o", value);
+    }
+}
+
+static void check_request(const request_t *r)
+{
+    if (r->files && (r->timed || r->full))
+        tool_usage_error(&concede_report, "--from draws what is there; it does not go with --seconds or --full");
+    if (r->timed && r->full)
+        tool_usage_error(&concede_report, "--full takes the time it needs; it does not go with --seconds");
+    if (r->json_path && strcmp(r->json_path, "-") == 0 && strcmp(r->path, "-") == 0)
+        tool_usage_error(&concede_report, "the page and the JSON cannot both go to standard output");
+#if !defined(CONCEDE_WITH_BENCH)
+    if (!r->files) tool_die("this program was built without the benchmarks; use --from FILE");
+#endif
+}
+
+/* Says on standard output what is on the page. */
+static void tell(const char *json, const char *path)
+{
+    char error[256];
+    json_t *root = json_parse(json, error, sizeof error);
+    if (!root) return;
+    const json_t *bench = json_get(root, "bench"), *machines = json_get(root, "simulation.machines");
+    if (bench || !machines) print_summary(bench);
+    if (machines) printf("%zu simulated machine%s\n", machines->count, machines->count == 1 ? "" : "s");
+    if (json_get_bool(root, "machine.busy", false))
+        tool_wrap(stdout, 0, "Other programs were busy when this began: the figures are noisier than they need be.");
+    printf("\nThe page: %s%s%s\n", tool_bold(), path, tool_plain());
+    json_free(root);
+}
+
 static int run(int argc, char **argv)
 {
     tool_args_t args = { .command = &concede_report, .argc = argc, .argv = argv };
-    const char *path = "report.html", *from[KINDS], *json_path = NULL;
-    double seconds = 16;
-    bool full = false, timed = false;
-    int files = 0;
-    char command[256], error[256];
+    request_t r = { .path = "report.html", .seconds = 16 };
+    char command[256];
     tool_command_line(argc, argv, command, sizeof command);
-    for (int c; (c = tool_next(&args)) != TOOL_END;) {
-        char *end;
-        switch (c) {
-        case OUTPUT: path = args.value; break;
-        case FROM:
-            if (files == KINDS) tool_usage_error(&concede_report, "--from: one file for each of %d kinds", KINDS);
-            from[files++] = args.value;
-            break;
-        case SECONDS:
-            seconds = strtod(args.value, &end);
-            timed = true;
-            if (end == args.value || *end || !(seconds >= 1 && seconds <= 86400))
-                tool_usage_error(&concede_report, "--seconds takes a number from 1 to 86400, not '%s'", args.value);
-            break;
-        case FULL: full = true; break;
-        case JSON: json_path = args.value; break;
-        default: tool_usage_error(&concede_report, "unexpected argument '%s'; the file goes after -o", args.value);
-        }
-    }
-    if (files && (timed || full))
-        tool_usage_error(&concede_report, "--from draws what is there; it does not go with --seconds or --full");
-    if (timed && full)
-        tool_usage_error(&concede_report, "--full takes the time it needs; it does not go with --seconds");
-    if (json_path && strcmp(json_path, "-") == 0 && strcmp(path, "-") == 0)
-        tool_usage_error(&concede_report, "the page and the JSON cannot both go to standard output");
-#if !defined(CONCEDE_WITH_BENCH)
-    if (!files) tool_die("this program was built without the benchmarks; use --from FILE");
-#endif
+    for (int c; (c = tool_next(&args)) != TOOL_END;) take_option(&r, c, args.value);
+    check_request(&r);
     tool_output_t out, json_out = { 0 };
-    char *json = files ? read_from(from, files, command) : NULL;
-    tool_output_open(&out, path);
-    if (json_path) tool_output_open(&json_out, json_path);
-    if (!files) {
+    char *json = r.files ? read_from(r.from, r.files, command) : NULL;
+    tool_output_open(&out, r.path);
+    if (r.json_path) tool_output_open(&json_out, r.json_path);
+    if (!r.files) {
         tool_catch_interrupt();
-        json = measured(command, seconds, full);
+        json = measured(command, r.seconds, r.full);
     }
     write_page(tool_output_begin(&out), json);
     tool_output_end(&out);
-    if (json_path) {
+    if (r.json_path) {
         fprintf(tool_output_begin(&json_out), "%s\n", json);
         tool_output_end(&json_out);
     }
-    json_t *root = json_parse(json, error, sizeof error);
+    if (out.file != stdout && json_out.file != stdout) tell(json, r.path);
     free(json);
-    if (out.file != stdout && json_out.file != stdout && root) {
-        const json_t *bench = json_get(root, "bench"), *machines = json_get(root, "simulation.machines");
-        if (bench || !machines) print_summary(bench);
-        if (machines) printf("%zu simulated machine%s\n", machines->count, machines->count == 1 ? "" : "s");
-        if (json_get_bool(root, "machine.busy", false))
-            tool_wrap(stdout, 0,
-                      "Other programs were busy when this began: the figures are noisier than they need be.");
-        putchar('\n');
-        printf("The page: %s%s%s\n", tool_bold(), path, tool_plain());
-    }
-    json_free(root);
     return 0;
 }
 

@@ -234,30 +234,31 @@ static char *slot_(void)
     return text[next++ % 16];
 }
 
-/* Three digits of a number between 1 and 1000. */
-static const char *scaled_(double value, const char *unit)
+/* Three digits of a number in the unit in which it is between 1 and 1000; a unit is a thousand of the one before. */
+static const char *scaled_(double value, const char *const units[4])
 {
+    if (!isfinite(value)) return "-";
+    int unit = 0;
+    for (; unit < 3 && value >= 999.5; unit++) value /= 1e3;
     char *text = slot_();
-    snprintf(text, 32, "%.*f%s%s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, *unit ? " " : "", unit);
+    snprintf(text, 32, "%.*f%s%s",
+             value < 9.995   ? 2
+             : value < 99.95 ? 1
+                             : 0,
+             value, *units[unit] ? " " : "", units[unit]);
     return text;
 }
 
 const char *tool_duration(double ns)
 {
-    if (!isfinite(ns)) return "-";
-    if (ns < 999.5) return scaled_(ns, "ns");
-    if (ns < 999.5e3) return scaled_(ns / 1e3, "us");
-    if (ns < 999.5e6) return scaled_(ns / 1e6, "ms");
-    return scaled_(ns / 1e9, "s");
+    static const char *const units[4] = { "ns", "us", "ms", "s" };
+    return scaled_(ns, units);
 }
 
 const char *tool_count(double n)
 {
-    if (!isfinite(n)) return "-";
-    if (n < 999.5) return scaled_(n, "");
-    if (n < 999.5e3) return scaled_(n / 1e3, "k");
-    if (n < 999.5e6) return scaled_(n / 1e6, "M");
-    return scaled_(n / 1e9, "G");
+    static const char *const units[4] = { "", "k", "M", "G" };
+    return scaled_(n, units);
 }
 
 const char *tool_figure(double x)

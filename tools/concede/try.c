@@ -973,6 +973,35 @@ static size_t run_pairs(plan_t *plan, size_t pairs, const run_t *first, run_t *r
 }
 
 /* A first run, with our input and output, on concede's locks: it warms the caches and does not count. Then pairs. */
+static void write_figure(json_writer_t *w, int which, const ratio_t *ratio, double *const values[2], size_t pairs)
+{
+    json_open(w, figure_keys[which], '{');
+    json_number(w, "ratio", ratio->median);
+    json_number(w, "low", ratio->low);
+    json_number(w, "high", ratio->high);
+    json_bool(w, "more_than_noise", ratio->certain && (ratio->low > 1 || ratio->high < 1));
+    for (int ours = 0; ours < 2; ours++) {
+        json_open(w, ours ? "concede" : "libc", '[');
+        for (size_t i = 0; i < pairs; i++) write_ns(w, NULL, values[ours][i]);
+        json_close(w);
+    }
+    json_close(w);
+}
+
+/* Adds a row to the table; sorts the values. */
+static void add_figure(tool_table_t *table, int which, const ratio_t *ratio, double *const values[2], size_t pairs)
+{
+    tool_cell(table, "%s", figures[which]);
+    for (int ours = 0; ours < 2; ours++) {
+        qsort(values[ours], pairs, sizeof(double), tool_by_value);
+        tool_cell(table, "%s", figure_text(median_of(values[ours], pairs), which));
+    }
+    tool_cell(table, "%.3f", ratio->median);
+    tool_cell(table, "%.3f", ratio->low);
+    tool_cell(table, "%.3f", ratio->high);
+    tool_cell(table, "%s", verdict(ratio));
+}
+
 static int compare(plan_t *plan, size_t pairs, tool_output_t *output)
 {
     run_t *runs[2] = { tool_need(calloc(pairs, sizeof(run_t))), tool_need(calloc(pairs, sizeof(run_t))) };
@@ -987,7 +1016,7 @@ static int compare(plan_t *plan, size_t pairs, tool_output_t *output)
     if (pairs == 0) return status;
     static const char *const heads[] = { "<", ">C library", ">concede", ">ratio", ">from", ">to", "<" };
     tool_table_t *table = tool_table(7, heads);
-    double *values[3], medians[2];
+    double *values[3]; /* the C library's, concede's, and the second by the first */
     json_writer_t w = { .out = output->path ? tool_output_begin(output) : NULL };
     for (int i = 0; i < 3; i++) values[i] = tool_need(calloc(pairs, sizeof(double)));
     if (w.out) {
@@ -1003,30 +1032,8 @@ static int compare(plan_t *plan, size_t pairs, tool_output_t *output)
             values[2][i] = values[1][i] / values[0][i];
         }
         ratio_t ratio = ratio_of(values[2], pairs);
-        if (w.out) {
-            json_open(&w, figure_keys[f], '{');
-            json_number(&w, "ratio", ratio.median);
-            json_number(&w, "low", ratio.low);
-            json_number(&w, "high", ratio.high);
-            json_bool(&w, "more_than_noise", ratio.certain && (ratio.low > 1 || ratio.high < 1));
-            for (int ours = 0; ours < 2; ours++) {
-                json_open(&w, ours ? "concede" : "libc", '[');
-                for (size_t i = 0; i < pairs; i++) write_ns(&w, NULL, values[ours][i]);
-                json_close(&w);
-            }
-            json_close(&w);
-        }
-        for (int ours = 0; ours < 2; ours++) {
-            qsort(values[ours], pairs, sizeof(double), tool_by_value);
-            medians[ours] = median_of(values[ours], pairs);
-        }
-        tool_cell(table, "%s", figures[f]);
-        tool_cell(table, "%s", figure_text(medians[0], f));
-        tool_cell(table, "%s", figure_text(medians[1], f));
-        tool_cell(table, "%.3f", ratio.median);
-        tool_cell(table, "%.3f", ratio.low);
-        tool_cell(table, "%.3f", ratio.high);
-        tool_cell(table, "%s", verdict(&ratio));
+        if (w.out) write_figure(&w, f, &ratio, values, pairs);
+        add_figure(table, f, &ratio, values, pairs);
     }
     fprintf(stderr, "\nconcede try: %s, %zu times each way, concede's locks by the C library's\n", plan->arguments[0],
             pairs);

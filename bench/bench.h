@@ -79,8 +79,8 @@ uint32_t bench_turns(double ns);
  * long passed, it becomes now, so that a thread that was kept away does not make up for it in a burst. */
 uint64_t bench_pace(uint64_t *due);
 
-/* As bench_pace, for a sender that keeps to a rate: what became due while it overslept is sent at once, and is late from
- * when it woke. *woke is 0 at first. */
+/* As bench_pace(), for a sender that keeps to a rate: what became due while it overslept is sent at once, and is late
+ * from when it woke. *woke is 0 at first. */
 uint64_t bench_offer(uint64_t *due, uint64_t *woke);
 
 /* ---- latency histogram: 2^BENCH_HISTOGRAM_BITS linear buckets for each power of two ------------------------------ */

@@ -14,8 +14,8 @@ uint32_t cc_costs_cpus_(void);
  * Any thread. */
 bool cc_costs_are_known_(void);
 
-/* Whether a quota limits the CPU time of this process to less than what the CPUs that it may run on have. The first call
- * reads the quota, which takes some ten microseconds. Any thread. */
+/* Whether a quota limits the CPU time of this process to less than what the CPUs have that it may run on. The first
+ * call reads the quota, which takes some ten microseconds. Any thread. */
 bool cc_costs_has_quota_(void);
 
 /* The longest that one wait may spin, besides what its policy says; UINT64_MAX: no limit. With a quota the limit

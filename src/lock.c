@@ -101,9 +101,9 @@ enum {
  *                as much outside, lock.map is half as fast again with 8 as with 1, and a tenth faster than with 2
  *   OWED_NS      from the first sleep until the waiter is owed a turn. With twice as much, 2 threads and sections of
  *                100 us wait longer than parking_lot's, which is handed over as often (lock.map, p99)
- *   IN_VAIN      wake-ups in vain before a waiter insists. With 4, the longest of 3 threads' waits for sections of 200 us
- *                is 10 ms, as parking_lot's; where nobody insists it is 190 ms (`concede bench lock.fair --held 200us -t 3
- *                --pin none`), and it could be for ever (tests/unit/lock.c)
+ *   IN_VAIN      wake-ups in vain before a waiter insists. With 4, the longest wait of 3 threads for sections of 200
+ *                us is 10 ms, as parking_lot's; where nobody insists it is 190 ms (`concede bench lock.fair --held
+ *                200us -t 3 --pin none`), and it could be for ever (tests/unit/lock.c)
  *   MANY         releases, more than there can be while a waiter is away, so that a count which shows them is another
  *   UNLUCKY      short sections that may be lost one by one before it backs off. With 0 the longest waits of 2 threads
  *                with 100 ns outside are ten times as long (lock.map, p999); with 4 nothing gets better

@@ -37,7 +37,7 @@ enum {
 static const tool_option_t options[] = {
     [THREADS] = { 't', "threads", "N[,N...]", "thread counts, where a workload leaves them open" },
     [BETWEEN] = { 0, "between", "S:R[,S:R...]", "senders and receivers of channel.map and condition.buffer" },
-    [HELD] = { 0, "held", "TIME[,...]", "how long the lock is held, in lock.map, lock.fair, lock.handoff: 50ns, 1us ..." },
+    [HELD] = { 0, "held", "TIME[,...]", "how long the lock is held, in lock.map, .fair and .handoff: 50ns, 1us ..." },
     [OUTSIDE] = { 0, "outside", "TIME[,...]", "and how long it is left alone in between, in the mean" },
     [INTERVAL] = { 0, "interval", "TIME[,...]",
                    "between messages, of all senders together, in channel.map (0: as fast as it goes), channel.late, "

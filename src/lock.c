@@ -300,8 +300,8 @@ static bool is_awaited_(const waiter_t *w)
  * away. So the number grows while more than a sixteenth of all waits lose like that, one that was unlucky changes
  * nothing, and the number, which all waiters read, is seldom written. It starts on a line of its own: beside it may be
  * what every release reads, and then some wait for twice as long. From `concede simulate lock.map lock.apart` with 64
- * CPUs of `xeon-4x64`: if NOTED and FORGOTTEN are four times as large waiters learn later, which costs a hundredth; with
- * a sixteenth of both the rate of lock.apart is a fiftieth less. */
+ * CPUs of `xeon-4x64`: if NOTED and FORGOTTEN are four times as large waiters learn later, which costs a hundredth; if
+ * both are a sixteenth, the rate of lock.apart is a fiftieth less. */
 enum { CROWD_LOCKS = 64, CROWD = 4 /* from here on */, CROWD_MOST = 8, CROWD_NOTED = 16, CROWD_FORGOTTEN = 256 };
 static CC_ALIGNED_(CC_CACHE_LINE) uint32_t crowds_[CROWD_LOCKS];
 

@@ -95,7 +95,8 @@ def a_cohort_lock_beats_a_queue_lock_across_sockets():
 
 
 # Where doc/simulation.md promises that nothing collapses: one machine of many dies, one of one mesh. Each: workload,
-# implementation, machine, CPUs, and the least share of the rate at the first count.
+# implementation, machine, CPUs, and the least share of the rate at the first count. As many events as the program has
+# by itself: in the first 250000 a channel of 127 receivers still begins, and its share is 0.69 to 0.78 by the seed.
 @case(
     each=[
         "cas.fetch_mul; concede kept; epyc-2x64; 8,64,128; 0.75",
@@ -107,7 +108,7 @@ def a_cohort_lock_beats_a_queue_lock_across_sockets():
 )
 def no_collapse_where_none_is_promised(what):
     workload, name, machine, cpus, least = what.split("; ")
-    found = figures(workload, "-m", machine, "--cpus", cpus, "--only", name, "--events", 250000)
+    found = figures(workload, "-m", machine, "--cpus", cpus, "--only", name)
     rates = [found[workload, int(n), name] for n in cpus.split(",")]
     need(min(rates) >= float(least) * rates[0], rates)
 

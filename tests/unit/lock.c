@@ -21,6 +21,7 @@ static void set_up(uint32_t cpus)
     lock.word = 0;
     busy_for_ = busy_until_ = 0;
     memset(awaited_, 0, sizeof awaited_);
+    memset(crowds_, 0, sizeof crowds_);
     cc_lock_sequence_area_ = CC_LOCK_UNKNOWN_;
 }
 
@@ -291,6 +292,49 @@ TEST(a_few_lost_races_are_no_reason_to_stay_away)
         CHECK_EQ(fake.pauses, release_at_pause); /* it looked after each */
         CHECK_EQ(fake.clock_reads, 0);           /* whoever stays away asks for the time */
     }
+}
+
+static waiter_t one_who_has_slept(bool has_claimed);
+
+TEST(in_a_crowd_a_newcomer_holds_back_before_it_looks_again)
+{
+    for (uint32_t crowd = CROWD - 1; crowd <= CROWD; crowd++) {
+        set_up_held(2);
+        waiter_t w = one_who_has_slept(false);
+        *crowd_of_(&w) = crowd;
+        release_at_pause = 1;
+        fake.on_pause = release_soon;
+        cc_lock_acquire(&lock);
+        CHECK_EQ(fake.clock_reads > 0, crowd == CROWD); /* whoever stays away asks for the time */
+        fake.clock_reads = fake.pauses = 0;
+        w.spin_ns = CC_LOCK_SPIN_NS;
+        CHECK(spin_(&w));
+        CHECK_EQ(fake.clock_reads, 0);
+    }
+}
+
+/* Waits that lose this many short sections one after the other, until nothing is learned any more. */
+static uint32_t learned_in_crowd(uint32_t crowd, unsigned sections, unsigned waits)
+{
+    for (unsigned i = 0; i < waits; i++) {
+        set_up_held(2);
+        waiter_t w = { .lock = &lock };
+        *crowd_of_(&w) = crowd;
+        sections_a_pause = 1;
+        release_at_pause = sections + 1;
+        fake.on_pause = takes_it_again_and_again;
+        cc_lock_acquire(&lock);
+        crowd = *crowd_of_(&w);
+    }
+    return crowd;
+}
+
+/* By chance: a wait in 16 and a wait in 256 change the number. */
+TEST(waits_that_lose_one_short_section_after_the_other_make_a_crowd_and_others_forget_it)
+{
+    CHECK_EQ(learned_in_crowd(0, UNLUCKY, 1000), 0);
+    CHECK(learned_in_crowd(0, UNLUCKY + 5, 1000) >= CROWD_MOST - 1);
+    CHECK_EQ(learned_in_crowd(CROWD_MOST, 0, 20000), 0);
 }
 
 /* Sections that end at every so many pauses. */

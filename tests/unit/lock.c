@@ -299,7 +299,7 @@ static waiter_t one_who_has_slept(bool has_claimed);
 TEST(in_a_crowd_a_newcomer_holds_back_before_it_looks_again)
 {
     for (uint32_t crowd = CROWD - 1; crowd <= CROWD; crowd++) {
-        set_up_held(2);
+        set_up_held(CROWD_CPUS + 1);
         waiter_t w = one_who_has_slept(false);
         *crowd_of_(&w) = crowd;
         release_at_pause = 1;
@@ -313,11 +313,11 @@ TEST(in_a_crowd_a_newcomer_holds_back_before_it_looks_again)
     }
 }
 
-/* Waits that lose this many short sections one after the other, until nothing is learned any more. */
-static uint32_t learned_in_crowd(uint32_t crowd, unsigned sections, unsigned waits)
+/* The number that waits leave, each of which loses so many short sections one after the other. */
+static uint32_t learned_in_crowd(uint32_t cpus, uint32_t crowd, unsigned sections, unsigned waits)
 {
     for (unsigned i = 0; i < waits; i++) {
-        set_up_held(2);
+        set_up_held(cpus);
         waiter_t w = { .lock = &lock };
         *crowd_of_(&w) = crowd;
         sections_a_pause = 1;
@@ -332,9 +332,10 @@ static uint32_t learned_in_crowd(uint32_t crowd, unsigned sections, unsigned wai
 /* By chance: a wait in 16 and a wait in 256 change the number. */
 TEST(waits_that_lose_one_short_section_after_the_other_make_a_crowd_and_others_forget_it)
 {
-    CHECK_EQ(learned_in_crowd(0, UNLUCKY, 1000), 0);
-    CHECK(learned_in_crowd(0, UNLUCKY + 5, 1000) >= CROWD_MOST - 1);
-    CHECK_EQ(learned_in_crowd(CROWD_MOST, 0, 20000), 0);
+    CHECK_EQ(learned_in_crowd(CROWD_CPUS + 1, 0, UNLUCKY, 1000), 0);
+    CHECK(learned_in_crowd(CROWD_CPUS + 1, 0, UNLUCKY + 5, 1000) >= CROWD_MOST - 1);
+    CHECK_EQ(learned_in_crowd(CROWD_CPUS + 1, CROWD_MOST, 0, 20000), 0);
+    CHECK_EQ(learned_in_crowd(CROWD_CPUS, 0, UNLUCKY + 5, 1000), 0);
 }
 
 /* Sections that end at every so many pauses. */

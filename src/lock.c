@@ -334,8 +334,9 @@ static void note_crowd_(const waiter_t *w, uint32_t *rng)
 
 static bool is_crowd_(const waiter_t *w, uint32_t *rng)
 {
+    if (!may_be_crowd_(w)) return false;
     uint32_t *crowd = crowd_of_(w), seen = cc_load_relaxed(crowd); /* relaxed, both: a guess */
-    if (seen == 0 || !may_be_crowd_(w)) return false;
+    if (seen == 0) return false;
     if (cc_backoff_random_(rng) % CROWD_FORGOTTEN == 0) cc_store_relaxed(crowd, seen - 1);
     return seen >= CROWD;
 }

@@ -341,8 +341,10 @@ static bool is_crowd_(const waiter_t *w, uint32_t *rng)
     return seen >= CROWD;
 }
 
-/* Waits awake for about `spin_ns`, not counting the time that it stays away; returns whether it took the lock. How it
- * waits is up to the count of releases:
+/* ---- Spinning --------------------------------------------------------------------------------------------------- */
+
+/* A waiter spins for about `spin_ns`, not counting the time that it stays away. How it spins is up to the count of
+ * releases:
  *
  *   The section goes on. Nobody touches the line, so looking costs nothing, and we look after every pause.
  *   It ended and another began: that was a lost race. If sections are long it was only bad luck, and we look on. After
@@ -365,26 +367,118 @@ static bool is_crowd_(const waiter_t *w, uint32_t *rng)
  * From the second lost race on, and in a section that lasts long, it may be that the holder waits for a CPU, perhaps
  * for this one: a yield lets it run. Where it ran somebody we yield again soon: there is work to do here, and as long
  * as there is, we need not sleep to save CPU time, and nobody has to wake us. */
+typedef struct spin {
+    uint32_t short_section; /* what counts as one, in pauses */
+    uint32_t same_section;  /* pauses since the last release that we know of */
+    uint32_t since_yield;   /* pauses */
+    uint32_t lost;          /* races in short sections, one after the other */
+    bool is_local;          /* one thread has the lock for itself */
+    bool is_quick;          /* sections follow each other faster than a look */
+    bool is_short;          /* the last sections of which we know */
+    bool is_crowd;
+    bool holds_back;    /* as a newcomer in a crowd, before it looks again */
+    uint64_t away_ns;   /* before the last look */
+    uint64_t looked_at; /* 0: the last look was not timed */
+    uint64_t look_ns;
+    uint32_t rng;
+} spin_t;
+
+static spin_t begin_spin_(const waiter_t *w)
+{
+    spin_t spin = { .short_section = pauses_in_(w, SHORT_NS), .rng = cc_backoff_seed_() };
+    spin.is_crowd = is_crowd_(w, &spin.rng);
+    spin.holds_back = spin.is_crowd && !w->has_slept;
+    spin.look_ns = spin.is_crowd ? LOOK_NS : NEAREST_NS;
+    return spin;
+}
+
+/* After a look that follows a time away: how long it took. Returns false if the deadline has passed. */
+static bool time_look_(spin_t *spin, const waiter_t *w)
+{
+    if (!spin->looked_at) return true;
+    uint64_t now = cc_os_now_(); /* not before the swap: the line would be gone by then */
+    uint64_t took = now - spin->looked_at;
+    spin->look_ns = took > NEAREST_NS ? took : NEAREST_NS; /* some clocks move in large steps */
+    spin->looked_at = 0;
+    return now < w->deadline;
+}
+
+/* The lock was released since the last look, so often, and this thread has not got it. */
+static void judge_loss_(spin_t *spin, waiter_t *w, uint64_t releases, bool forgotten)
+{
+    uint64_t waited_ns = spin->away_ns + (uint64_t)spin->same_section * SHORT_NS / spin->short_section + LOOK_NS;
+    if (forgotten) {
+        spin->is_local = spin->is_local || spin->is_quick;
+    } else {
+        spin->is_local = releases * (spin->is_local ? 2 * NEAREST_NS : NEAREST_NS) > waited_ns;
+        spin->is_quick = releases * spin->look_ns > waited_ns;
+        /* After staying away it is, for all we know. */
+        spin->is_short = releases * spin->short_section > spin->same_section;
+    }
+    spin->lost = spin->is_local || spin->is_short ? spin->lost + 1 : 0;
+    if (spin->lost == UNLUCKY + 1 && !spin->is_local) note_crowd_(w, &spin->rng);
+    w->has_lost = true;
+    spin->same_section = 0;
+}
+
+static bool should_stay_away_(const spin_t *spin, uint64_t releases)
+{
+    if (spin->holds_back) return true;
+    bool is_bad_luck = !spin->is_local && releases == 1 && !spin->is_crowd && spin->lost <= UNLUCKY;
+    return spin->lost > 0 && releases > 0 && !is_bad_luck;
+}
+
+/* For how long it stays away, by chance. */
+static uint64_t draw_away_ns_(spin_t *spin, const waiter_t *w)
+{
+    uint32_t most = w->never_calls ? 12 : 8; /* who may not time a look doubles for longer */
+    if (spin->is_local) most = w->never_calls ? 6 : 3;
+    uint64_t factor = (spin->is_local ? UINT64_C(512) : UINT64_C(8)) << (spin->lost < most ? spin->lost : most);
+    if (factor > AWAITED_LOOKS && is_awaited_(w)) factor = AWAITED_LOOKS;
+    uint64_t range = factor * spin->look_ns < AWAY_MAX_NS ? factor * spin->look_ns : AWAY_MAX_NS;
+    uint64_t ns = cc_backoff_random_up_to_(&spin->rng, (uint32_t)range);
+    return spin->is_local ? (ns + range) / 2 : ns; /* the rarer, the more evenly, so that all have their turn */
+}
+
+static void stay_away_(spin_t *spin, waiter_t *w)
+{
+    spin->holds_back = false;
+    spin->away_ns = draw_away_ns_(spin, w);
+    if (w->may_yield && spin->lost > 1) (void)yield_(w);
+    if (w->never_calls) {
+        cc_backoff_pause_(pauses_in_(w, spin->away_ns));
+        return;
+    }
+    uint64_t left_at = cc_os_now_();
+    cc_backoff_stay_away_(spin->away_ns, w->deadline);
+    spin->looked_at = cc_os_now_();
+    spin->away_ns = spin->looked_at - left_at;
+    bool comes_to_write = spin->is_local ? area_() <= CC_LOCK_NO_AREA_ : !spin->is_quick;
+    if (comes_to_write) CC_ARCH_PREFETCH_WRITE_(&w->lock->word);
+}
+
+/* A pause until the next look, and now and then a yield. */
+static void pause_or_yield_(spin_t *spin, waiter_t *w, uint32_t yield_after)
+{
+    spin->away_ns = 0;
+    spin->same_section++;
+    if (w->may_yield && ++spin->since_yield > yield_after) {
+        uint64_t others_ns = yield_(w);
+        spin->same_section += pauses_in_(w, others_ns); /* they may have had the lock */
+        spin->since_yield = others_ns ? yield_after - yield_after / SOONER : 0;
+    }
+    cc_pause();
+}
+
+/* Spins as is told above; returns whether it took the lock. */
 static bool spin_(waiter_t *w)
 {
     uint32_t last = look_(w);
     if (w->spin_ns == 0) return may_take_(w, last) && take_(w, last);
     uint32_t limit = pauses_in_(w, w->spin_ns);
     uint32_t yield_after = pauses_in_(w, YIELD_AFTER_NS);
-    uint32_t short_section = pauses_in_(w, SHORT_NS);
-    uint32_t spun = 0;         /* pauses so far, and how often it stayed away */
-    uint32_t same_section = 0; /* pauses since the last release that we know of */
-    uint32_t since_yield = 0;  /* pauses */
-    uint32_t lost = 0;         /* races in short sections, one after the other */
-    bool is_local = false;     /* one thread has the lock for itself */
-    bool is_quick = false;     /* sections follow each other faster than a look */
-    bool is_short = false;     /* the last sections of which we know */
-    uint64_t away_ns = 0;      /* before the last look */
-    uint64_t looked_at = 0;    /* 0: the last look was not timed */
-    uint32_t rng = cc_backoff_seed_();
-    bool is_crowd = is_crowd_(w, &rng);
-    bool holds_back = is_crowd && !w->has_slept; /* as a newcomer, before it looks again */
-    uint64_t look_ns = is_crowd ? LOOK_NS : NEAREST_NS;
+    uint32_t spun = 0; /* pauses so far, and how often it stayed away */
+    spin_t spin = begin_spin_(w);
     for (uint32_t seen = last;; seen = look_(w)) {
         bool forgotten = is_forgotten_(last, seen);
         uint64_t releases = releases_(last, seen);
@@ -393,61 +487,18 @@ static bool spin_(waiter_t *w)
             if (take_(w, seen)) return true;
             releases = releases ? releases : 1;
         }
-        if (spun >= limit) return false;
+        if (spun++ >= limit) return false;
         last = share_(w, seen); /* else a section that follows would pass for this one */
-        if (looked_at) {
-            uint64_t now = cc_os_now_(); /* not before the swap: the line would be gone by then */
-            if (now >= w->deadline) return false;
-            look_ns = now - looked_at > NEAREST_NS ? now - looked_at : NEAREST_NS; /* some clocks move in large steps */
-            looked_at = 0;
-        }
-        if (releases) {
-            uint64_t waited_ns = away_ns + (uint64_t)same_section * SHORT_NS / short_section + LOOK_NS;
-            if (forgotten) {
-                is_local = is_local || is_quick;
-            } else {
-                is_local = releases * (is_local ? 2 * NEAREST_NS : NEAREST_NS) > waited_ns;
-                is_quick = releases * look_ns > waited_ns;
-                is_short = releases * short_section > same_section; /* after staying away it is, for all we know */
-            }
-            lost = is_local || is_short ? lost + 1 : 0;
-            if (lost == UNLUCKY + 1 && !is_local) note_crowd_(w, &rng);
-            w->has_lost = true;
-            same_section = 0;
-        }
-        spun++;
-        bool is_bad_luck = !is_local && releases == 1 && !is_crowd && lost <= UNLUCKY;
-        if (holds_back || (lost > 0 && releases > 0 && !is_bad_luck)) {
-            holds_back = false;
-            uint32_t most = w->never_calls ? 12 : 8; /* who may not time a look doubles for longer */
-            if (is_local) most = w->never_calls ? 6 : 3;
-            uint64_t factor = (is_local ? UINT64_C(512) : UINT64_C(8)) << (lost < most ? lost : most);
-            if (factor > AWAITED_LOOKS && is_awaited_(w)) factor = AWAITED_LOOKS;
-            uint64_t range = factor * look_ns < AWAY_MAX_NS ? factor * look_ns : AWAY_MAX_NS;
-            away_ns = cc_backoff_random_up_to_(&rng, (uint32_t)range);
-            if (is_local) away_ns = (away_ns + range) / 2; /* the rarer, the more evenly, so that all have their turn */
-            if (w->may_yield && lost > 1) (void)yield_(w);
-            if (w->never_calls) {
-                cc_backoff_pause_(pauses_in_(w, away_ns));
-            } else {
-                uint64_t left_at = cc_os_now_();
-                cc_backoff_stay_away_(away_ns, w->deadline);
-                looked_at = cc_os_now_();
-                away_ns = looked_at - left_at;
-                if (is_local ? area_() <= CC_LOCK_NO_AREA_ : !is_quick) CC_ARCH_PREFETCH_WRITE_(&w->lock->word);
-            }
-            continue;
-        }
-        away_ns = 0;
-        same_section++;
-        if (w->may_yield && ++since_yield > yield_after) {
-            uint64_t others_ns = yield_(w);
-            same_section += pauses_in_(w, others_ns); /* they may have had the lock */
-            since_yield = others_ns ? yield_after - yield_after / SOONER : 0;
-        }
-        cc_pause();
+        if (!time_look_(&spin, w)) return false;
+        if (releases) judge_loss_(&spin, w, releases, forgotten);
+        if (should_stay_away_(&spin, releases))
+            stay_away_(&spin, w);
+        else
+            pause_or_yield_(&spin, w, yield_after);
     }
 }
+
+/* ---- Sleeping --------------------------------------------------------------------------------------------------- */
 
 /* Sleeps while the word is as `seen`, which has PARKED in it; returns whether it was woken. If the word had changed it
  * has not slept, no wake-up can have been meant for it, and it is a newcomer still: what is handed over is not for it.

@@ -118,7 +118,7 @@ size_t cc_channel_len(const cc_channel_t *channel)
  * announces itself before its last try, which looks for the close: fence.h says why one of the two sees the other. What
  * becomes of a message that is sent meanwhile stands with the kind: channel_spsc.c, channel_mpmc.h.
  *
- * MPMC: bit 0 of the tail comes first, so that whoever sees `closed` finds it set. */
+ * MPMC: bit 0 of the tail is the close; `closed` only tells a thread that spins to try. */
 void cc_channel_close_any_(cc_channel_t *channel)
 {
     uint32_t open = CC_CHANNEL_OPEN_;
@@ -220,11 +220,12 @@ static size_t batch_max_(const cc_channel_t *channel)
     return (channel->mask + 1) / 4;
 }
 
-static bool is_in_stream_(cc_channel_t *channel, cc_direction_t direction)
+/* Ends the run of messages since the last wait; returns whether it was a stream, in which gathering pays. */
+static bool ends_run_of_stream_(cc_channel_t *channel, cc_direction_t direction)
 {
-    size_t run = cc_channel_is_shared_(channel) ? cc_shared_run_(channel, direction)
-                 : cc_channel_is_spsc_(channel) ? cc_spsc_run_(channel, direction)
-                                                : cc_mpmc_run_(channel, direction);
+    size_t run = cc_channel_is_shared_(channel) ? cc_shared_end_run_(channel, direction)
+                 : cc_channel_is_spsc_(channel) ? cc_spsc_end_run_(channel, direction)
+                                                : cc_mpmc_end_run_(channel, direction);
     bool may_gather = channel->snooze_iters == CC_SNOOZE_ADAPTIVE && batch_max_(channel) > 1;
     return may_gather && run >= RUN && cc_costs_may_spin_();
 }
@@ -275,7 +276,7 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
     cc_event_await_t await = cc_event_await_begin_(cc_channel_event_(channel, direction), deadline);
     struct cc_event_elsewhere elsewhere;
     if (shared) cc_shared_sleep_elsewhere_(channel, direction, &await, &elsewhere);
-    bool gathers = is_in_stream_(channel, direction);
+    bool gathers = ends_run_of_stream_(channel, direction);
     cc_index_ position = 0;
     int result;
     await.snooze_iters = channel->snooze_iters;
@@ -300,8 +301,8 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
             result = direction == CC_SENDING_ ? try_send_(channel, messages, n, done)
                                               : try_recv_(channel, messages, n, done);
         }
-        if (result != EAGAIN || !cc_event_await_step_(&await))
-            break; /* [channel.sleep], [shared.announce] the event before, the stamp after */
+        /* [channel.sleep], [shared.announce] the step announces this thread, and the next round reads the stamp */
+        if (result != EAGAIN || !cc_event_await_step_(&await)) break;
     }
     cc_event_await_end_(&await);
     if (await.announced) cc_channel_relay_rest_(channel, direction);

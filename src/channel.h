@@ -55,8 +55,8 @@ bool cc_mpmc_has_more_(cc_channel_t *channel, cc_direction_t direction);
 void cc_channel_relay_rest_(cc_channel_t *channel, cc_direction_t direction);
 
 /* How many messages went through a side since the last call, which every wait makes once. */
-size_t cc_spsc_run_(cc_channel_t *channel, cc_direction_t direction);
-size_t cc_mpmc_run_(cc_channel_t *channel, cc_direction_t direction);
+size_t cc_spsc_end_run_(cc_channel_t *channel, cc_direction_t direction);
+size_t cc_mpmc_end_run_(cc_channel_t *channel, cc_direction_t direction);
 
 /* One message of any size, by any kind of channel. EAGAIN only if it does not wait. */
 int cc_channel_send_one_(cc_channel_t *channel, const void *message, size_t size, bool waits, uint64_t deadline);
@@ -99,7 +99,7 @@ bool cc_shared_is_drained_(cc_channel_t *channel);
 int cc_shared_send_8_(cc_channel_t *channel, const void *message, bool waits, uint64_t deadline);
 int cc_shared_recv_8_(cc_channel_t *channel, void *message, bool waits, uint64_t deadline);
 bool cc_shared_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
-size_t cc_shared_run_(cc_channel_t *channel, cc_direction_t direction);
+size_t cc_shared_end_run_(cc_channel_t *channel, cc_direction_t direction);
 bool cc_shared_is_closed_(const cc_channel_t *channel);
 void cc_shared_close_channel_(cc_channel_t *channel);
 

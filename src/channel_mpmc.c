@@ -123,8 +123,8 @@ bool cc_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 /* Reads the position, then the stamp there. "Nothing" counts only if the position has not moved in between.
  *
  * The end of a closed channel is something, too. The close wakes all, but a receiver that then finds a message that is
- * half-sent goes back to sleep, and the sender that finishes it wakes one only. So whoever takes the last message wakes
- * the next receiver, which finds the end, and so on to the last of them. */
+ * half-sent goes back to sleep, and the sender that finishes it wakes one only. So a receiver that had
+ * announced itself, and then takes the last message or finds the end, wakes the next one, and so on to the last. */
 bool cc_mpmc_has_more_(cc_channel_t *channel, cc_direction_t direction)
 {
     cc_mpmc_side_t *side = cc_mpmc_side_(channel, direction);
@@ -139,19 +139,19 @@ bool cc_mpmc_has_more_(cc_channel_t *channel, cc_direction_t direction)
 
 /* After a wait no lines are prefetched until the other side is away: for so many messages. Where lines are far, a side
  * that does not prefetch them is slow, and the other one is away soon, comes around, and has to wait in its turn: so
- * both take turns in being slow. That shows in runs of a lap and more between waits, and after those it prefetches
- * again soon. `concede simulate channel.many`, seeds 1 and 2: 64:64 on `xeon-4x64` has 95 and 84 M/s by it, without it
- * 61 and 83; 32:32 on `xeon-2x32` 122 and 110, without it 122 and 76. After a short run 32 are too few: 16:16 loses 8 %
- * on 2 CPUs of AMD Zen 4 under KVM (`concede bench channel.map`, with 24 positions ahead). */
+ * both take turns in being slow. That shows in runs of 1024 messages and more between waits, and after those it
+ * prefetches again soon. `concede simulate channel.many`, seeds 1 and 2: 64:64 on `xeon-4x64` has 95 and 84 M/s by it,
+ * without it 61 and 83; 32:32 on `xeon-2x32` 122 and 110, without it 122 and 76. After a short run 32 are too few:
+ * 16:16 loses 8 % on 2 CPUs of AMD Zen 4 under KVM (`concede bench channel.map`, with 24 positions ahead). */
 enum { LONG_RUN = 1024, AFTER_LONG_RUN = 32, AFTER_SHORT_RUN = 256 };
 
-size_t cc_mpmc_run_(cc_channel_t *channel, cc_direction_t direction)
+size_t cc_mpmc_end_run_(cc_channel_t *channel, cc_direction_t direction)
 {
     cc_mpmc_side_t *side = cc_mpmc_side_(channel, direction);
     cc_index_ position = cc_load_relaxed(&side->position); /* relaxed, all: a guess, shared by all threads of a side */
     size_t run = (size_t)((cc_index_)(position - cc_load_relaxed(&side->at_wait)) >> 1);
     size_t after = run >= LONG_RUN ? AFTER_LONG_RUN : AFTER_SHORT_RUN;
     cc_store_relaxed(&side->at_wait, position);
-    cc_store_relaxed(&side->stream, (cc_index_)(position + 2 * after));
+    cc_store_relaxed(&side->prefetch_from, (cc_index_)(position + 2 * after));
     return run;
 }

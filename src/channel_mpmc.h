@@ -71,11 +71,11 @@ CC_TEMPLATE_ unsigned char *cc_mpmc_take_one_(cc_channel_t *channel, cc_directio
  * channel.many channel.pool`. 16 positions are four lines of 8-byte messages. 8 are half as fast across sockets; 24 are
  * faster there, but lose a twentieth with 16:16 on the 2 CPUs; and 8 before the swap lose a tenth. */
 enum { CC_MPMC_AHEAD_ = 16 };
-CC_TEMPLATE_ void cc_mpmc_ask_ahead_(cc_channel_t *channel, cc_direction_t direction, cc_index_ position,
-                                     cc_slot_layout_t layout)
+CC_TEMPLATE_ void cc_mpmc_prefetch_(cc_channel_t *channel, cc_direction_t direction, cc_index_ position,
+                                    cc_slot_layout_t layout)
 {
-    cc_index_ stream = cc_load_relaxed(&cc_mpmc_side_(channel, direction)->stream); /* relaxed: a guess */
-    if ((cc_index_)(position - stream) <= (cc_index_)-1 / 2)
+    cc_index_ from = cc_load_relaxed(&cc_mpmc_side_(channel, direction)->prefetch_from); /* relaxed: a guess */
+    if ((cc_index_)(position - from) <= (cc_index_)-1 / 2)
         CC_ARCH_PREFETCH_WRITE_(cc_mpmc_stamp_(channel, (cc_index_)(position + 2 * CC_MPMC_AHEAD_), layout));
 }
 
@@ -85,7 +85,7 @@ CC_TEMPLATE_ bool cc_mpmc_send_one_(cc_channel_t *channel, const void *message, 
     unsigned char *slot = cc_mpmc_take_one_(channel, CC_SENDING_, &position, layout);
     if (CC_UNLIKELY_(!slot)) return false;
     cc_mpmc_write_(slot, position, message, layout);
-    cc_mpmc_ask_ahead_(channel, CC_SENDING_, position, layout);
+    cc_mpmc_prefetch_(channel, CC_SENDING_, position, layout);
     /* [channel.sleep] the stamp before, the event after */
     cc_channel_notify_(channel, CC_RECEIVING_, CC_NOTIFY_RELAY_);
     return true;
@@ -97,7 +97,7 @@ CC_TEMPLATE_ bool cc_mpmc_recv_one_(cc_channel_t *channel, void *message, cc_slo
     unsigned char *slot = cc_mpmc_take_one_(channel, CC_RECEIVING_, &position, layout);
     if (CC_UNLIKELY_(!slot)) return false;
     cc_mpmc_read_(channel, slot, position, message, layout);
-    cc_mpmc_ask_ahead_(channel, CC_RECEIVING_, position, layout);
+    cc_mpmc_prefetch_(channel, CC_RECEIVING_, position, layout);
     /* [channel.sleep] the stamp before, the event after */
     cc_channel_notify_(channel, CC_SENDING_, CC_NOTIFY_RELAY_);
     return true;

@@ -123,7 +123,7 @@ bool cc_spsc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
     return cc_load_relaxed(stamp) == (cc_index_)(last + 1); /* relaxed: the receive reads it again */
 }
 
-size_t cc_spsc_run_(cc_channel_t *channel, cc_direction_t direction)
+size_t cc_spsc_end_run_(cc_channel_t *channel, cc_direction_t direction)
 {
     bool sending = direction == CC_SENDING_;
     cc_index_ position = sending ? channel->spsc.tail : channel->spsc.next;

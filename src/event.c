@@ -172,7 +172,7 @@ bool cc_event_wait_slow_(cc_event_t *event, uint32_t key, uint64_t deadline)
 }
 
 /* A lookout comes back within this time if its caller does next to nothing with what it got; a wake-up costs the
- * notifier ten times as much (`concede info` on AMD Zen 3 under KVM: 9 us). */
+ * notifier more than ten times as much (11 us: snooze.c). */
 #if !defined(CC_EVENT_AWAY_NS)
 #define CC_EVENT_AWAY_NS 800
 #endif
@@ -221,8 +221,8 @@ static bool leaves_it_to_another_(cc_event_t *event, uint32_t seen, uint32_t who
     (void)cc_snooze_seen_(now);
     const uint32_t *sign_of_life = (seen & CC_EVENT_LOOKOUT_) ? &event->looked_at : &event->woken_at;
     uint32_t ago = (uint32_t)now - cc_load_relaxed(sign_of_life); /* relaxed: a guess */
-    uint32_t patience = cc_costs_wake_ns_() / 2;
-    return ago < (patience > 2 * CC_EVENT_ROUND_NS ? patience : 2 * CC_EVENT_ROUND_NS);
+    uint32_t half_a_wake = cc_costs_wake_ns_() / 2;
+    return ago < (half_a_wake > 2 * CC_EVENT_ROUND_NS ? half_a_wake : 2 * CC_EVENT_ROUND_NS);
 }
 
 /* A lookout that got something goes away with it, and most often it is back at once: to wait for that costs less than
@@ -257,7 +257,7 @@ uint32_t cc_event_claim_(cc_event_t *event, uint32_t whom)
                                     (seen & ~CC_EVENT_AWAY_) - claimed + claimed * CC_EVENT_CLAIM_))
                 break;
         } else if ((seen & ~CC_EVENT_AWAY_) != (CC_EVENT_FENCED_ | CC_EVENT_TRUSTED_)) {
-            return 0; /* nobody listens, or another notifier claimed them after our write */
+            return 0; /* nobody listens; who is claimed passes [event.announce] before it sleeps again */
         } else {
             uint32_t sleepiness = cc_load_relaxed(&event->sleepiness); /* relaxed, all: a guess */
             if (sleepiness > 0) cc_store_relaxed(&event->sleepiness, sleepiness - 1);

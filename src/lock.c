@@ -88,9 +88,10 @@ enum {
 /* Times, because pauses differ by ten between CPUs. Chosen with `concede simulate lock` on all its machines and with
  * `concede bench lock` on 2 CPUs of AMD Zen 4 under KVM:
  *   SPIN         all spinning of one wait, before it sleeps: what a wake-up costs both sides
- *   NEAREST      no line gets from one core to another faster (sim/machines: 18 ns at the least). A thread that has
- *                the lock for itself loses it after twice as much: on `xeon-4x64` with 256 CPUs it takes up to 16 ns
- *                for a section, and would pass for one of many half of the time
+ *   NEAREST      no line gets from one core to another faster (sim/machines: 18 ns at the least). A thread that
+ *                passes for one that has the lock for itself does so until releases are twice as far apart: on
+ *                `xeon-4x64` with 256 CPUs it takes up to 16 ns for a section, and would pass for one of many half of
+ *                the time
  *   LOOK         what a look is taken to last. Without it two threads that take turns on one die pass for one that has
  *                the lock for itself: lock.map with 8 CPUs loses an eighth, and 2 CPUs with 100 ns outside a third
  *   SHORT        what a waiter takes for a short section, in time that it pauses. Half of it and twice as much change
@@ -107,9 +108,9 @@ enum {
  *   MANY         releases, more than there can be while a waiter is away, so that a count which shows them is another
  *   UNLUCKY      short sections that may be lost one by one before it backs off. With 0 the longest waits of 2 threads
  *                with 100 ns outside are ten times as long (lock.map, p999); with 4 nothing gets better
- * The factors in spin_(): from 1024 to 4096, lock.tight keeps four fifths of its rate from 8 to 256 CPUs; with at most
- * 2048 it does not, and with 8192 Jain's index falls under 0.9. From 16 to 2048, lock.map is best with 8 to 64 CPUs
- * (16) and with 256 (2048). */
+ * The factors in draw_away_ns_(): from 1024 to 4096, lock.tight keeps four fifths of its rate from 8 to 256 CPUs; with
+ * at most 2048 it does not, and with 8192 Jain's index falls under 0.9. From 16 to 2048, lock.map is best with 8 to 64
+ * CPUs (16) and with 256 (2048). */
 #if !defined(CC_LOCK_SPIN_NS)
 #define CC_LOCK_SPIN_NS 20000
 #endif
@@ -119,7 +120,7 @@ enum {
 #if !defined(CC_LOCK_IN_VAIN)
 #define CC_LOCK_IN_VAIN 4
 #endif
-enum { NEAREST_NS = 16, LOOK_NS = 32, SHORT_NS = 500, AWAY_MAX_NS = 1000000 };
+enum { NEAREST_NS = 16, LOOK_NS = 32, SHORT_NS = 500, AWAY_MAX_NS = 2 * CC_LOCK_OWED_NS };
 enum { YIELD_AFTER_NS = 4000, SOONER = 8, MANY = 1 << 20, UNLUCKY = 2 };
 
 /* ---- Releases by a plain store: whether there are any, for the whole process ------------------------------------ */
@@ -308,8 +309,9 @@ static bool is_awaited_(const waiter_t *w)
  * CPUs of `xeon-4x64`: if NOTED and FORGOTTEN are four times as large waiters learn later, which costs a hundredth; if
  * both are a sixteenth, the rate of lock.apart is a fiftieth less.
  *
- * With few CPUs there is no crowd, however many the threads: only those that run look. On 2 CPUs of AMD EPYC under KVM
- * the rule takes a tenth to a third of the rate with 100 ns outside (lock.map), and with 8 simulated ones a twentieth. */
+ * With few CPUs there is no crowd, however many the threads: only those that run look. There the rule takes a tenth to
+ * a third of the rate with 100 ns outside on 2 CPUs of AMD EPYC under KVM (lock.map), and a twentieth on 8 simulated
+ * ones. */
 enum { CROWD_CPUS = 8 };
 enum { CROWD_LOCKS = 64, CROWD = 4 /* from here on */, CROWD_MOST = 8, CROWD_NOTED = 16, CROWD_FORGOTTEN = 256 };
 static CC_ALIGNED_(CC_CACHE_LINE) uint32_t crowds_[CROWD_LOCKS];
@@ -412,7 +414,7 @@ static void judge_loss_(spin_t *spin, waiter_t *w, uint64_t releases, bool forgo
     } else {
         spin->is_local = releases * (spin->is_local ? 2 * NEAREST_NS : NEAREST_NS) > waited_ns;
         spin->is_quick = releases * spin->look_ns > waited_ns;
-        /* After staying away it is, for all we know. */
+        /* After staying away same_section is 0, and the sections count as short: how long they were is not known. */
         spin->is_short = releases * spin->short_section > spin->same_section;
     }
     spin->lost = spin->is_local || spin->is_short ? spin->lost + 1 : 0;
@@ -431,9 +433,11 @@ static bool should_stay_away_(const spin_t *spin, uint64_t releases)
 /* For how long it stays away, by chance. */
 static uint64_t draw_away_ns_(spin_t *spin, const waiter_t *w)
 {
-    uint32_t most = w->never_calls ? 12 : 8; /* who may not time a look doubles for longer */
-    if (spin->is_local) most = w->never_calls ? 6 : 3;
-    uint64_t factor = (spin->is_local ? UINT64_C(512) : UINT64_C(8)) << (spin->lost < most ? spin->lost : most);
+    /* Who may not read the clock takes a look for 16 ns, and doubles up to 32768 of them, half a millisecond. */
+    uint32_t doublings_max = w->never_calls ? 12 : 8;
+    if (spin->is_local) doublings_max = w->never_calls ? 6 : 3;
+    uint32_t doublings = spin->lost < doublings_max ? spin->lost : doublings_max;
+    uint64_t factor = (spin->is_local ? UINT64_C(512) : UINT64_C(8)) << doublings;
     if (factor > AWAITED_LOOKS && is_awaited_(w)) factor = AWAITED_LOOKS;
     uint64_t range = factor * spin->look_ns < AWAY_MAX_NS ? factor * spin->look_ns : AWAY_MAX_NS;
     uint64_t ns = cc_backoff_random_up_to_(&spin->rng, (uint32_t)range);

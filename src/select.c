@@ -198,7 +198,7 @@ static bool do_first_(cc_selector_t *selector, cc_event_await_t *await, size_t s
 }
 
 /* What the wait has taught: a long sleep, that nothing comes soon from any of the channels; anything else, how soon
- * something came from the one that ended it. With MPMC that one has learned from its notifier how long it was. */
+ * something came from the one that ended it. An MPMC channel learns nothing from a sleep that it ended. */
 static void teach_channels_(const cc_selector_t *selector, const cc_event_await_t *await, size_t ended_by)
 {
     for (size_t i = 0; i < selector->count; i++) {

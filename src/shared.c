@@ -381,9 +381,10 @@ bool cc_shared_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
                                        : cc_spsc_has_(channel, direction, n);
 }
 
-size_t cc_shared_run_(cc_channel_t *channel, cc_direction_t direction)
+size_t cc_shared_end_run_(cc_channel_t *channel, cc_direction_t direction)
 {
-    return cc_shared_is_mpmc_(channel) ? cc_shared_mpmc_run_(channel, direction) : cc_spsc_run_(channel, direction);
+    return cc_shared_is_mpmc_(channel) ? cc_shared_mpmc_end_run_(channel, direction)
+                                       : cc_spsc_end_run_(channel, direction);
 }
 
 bool cc_shared_is_closed_(const cc_channel_t *channel)

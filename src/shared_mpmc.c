@@ -131,7 +131,7 @@ static CC_NOINLINE_ bool put_right_(cc_channel_t *channel, cc_number_ at, cc_num
 }
 
 /* Prefetches a line that will be written to soon, as in channel_spsc.h: each swap waits for its line to come. */
-CC_TEMPLATE_ void ask_ahead_(const cc_channel_t *channel, cc_number_ number, size_t lines, cc_slot_layout_t layout)
+CC_TEMPLATE_ void prefetch_ahead_(const cc_channel_t *channel, cc_number_ number, size_t lines, cc_slot_layout_t layout)
 {
     if (cc_spsc_begins_line_((cc_index_)(number << 1), layout))
         CC_ARCH_PREFETCH_WRITE_(cc_spsc_ahead_(slot_(channel, number, layout), lines, layout));
@@ -152,7 +152,7 @@ CC_TEMPLATE_ bool send_message_(cc_channel_t *channel, const unsigned char *mess
             return false; /* full, or END */
         }
         cc_number_ *stamp = stamp_of_(channel, number, layout);
-        ask_ahead_(channel, number, CC_SPSC_SEND_AHEAD_, layout);
+        prefetch_ahead_(channel, number, CC_SPSC_SEND_AHEAD_, layout);
         /* [shared.taken] pairs with the load in cc_shared_is_dead_(). It need not acquire: no stamp comes twice, so it
          * is the FREE that first_() acquired, or this fails. */
         if (!cc_cas_release(stamp, &seen, stamp_(number, WRITING, self))) continue;
@@ -175,7 +175,7 @@ int cc_shared_send_8_(cc_channel_t *channel, const void *message, bool waits, ui
     cc_number_ seen = cc_load_acquire(stamp); /* [shared.stamp] pairs with all that write a stamp */
     bool open = cc_load_relaxed(&channel->closed) == CC_CHANNEL_OPEN_; /* relaxed: END decides */
     if (CC_LIKELY_(open && seen == stamp_(number, FREE, 0))) {
-        ask_ahead_(channel, number, CC_SPSC_SEND_AHEAD_, layout);
+        prefetch_ahead_(channel, number, CC_SPSC_SEND_AHEAD_, layout);
         /* [shared.taken] as in send_message_() */
         if (CC_LIKELY_(
                 cc_cas_release(stamp, &seen, stamp_(number, WRITING, CC_SHARED_SELF_(cc_shared_of_(channel)))))) {
@@ -220,7 +220,7 @@ CC_TEMPLATE_ bool receive_message_(cc_channel_t *channel, unsigned char *message
             if (put_right_(channel, number, seen)) continue;
             return false; /* empty, or a sender is half-way through, or END */
         } else if (cc_cas_release(stamp, &seen, stamp_(number, READING, self))) { /* [shared.taken] as in a send */
-            ask_ahead_(channel, number, CC_SPSC_RECV_AHEAD_, layout);
+            prefetch_ahead_(channel, number, CC_SPSC_RECV_AHEAD_, layout);
             cc_atomic_copy_(message, slot_(channel, number, layout), layout.message_size);
             cc_store_release(stamp, next_lap); /* [shared.stamp] pairs with a sender's first_() */
             hint_(channel, CC_RECEIVING_, (cc_number_)(number + 1));
@@ -241,7 +241,7 @@ int cc_shared_recv_8_(cc_channel_t *channel, void *message, bool waits, uint64_t
         /* [shared.taken] as in receive_message_() */
         if (CC_LIKELY_(
                 cc_cas_release(stamp, &seen, stamp_(number, READING, CC_SHARED_SELF_(cc_shared_of_(channel)))))) {
-            ask_ahead_(channel, number, CC_SPSC_RECV_AHEAD_, layout);
+            prefetch_ahead_(channel, number, CC_SPSC_RECV_AHEAD_, layout);
             cc_atomic_copy_(message, slot, 8);
             /* [shared.stamp] pairs with a sender's look */
             cc_store_release(stamp, stamp_((cc_number_)(number + channel->mask + 1), FREE, 0));
@@ -299,7 +299,7 @@ bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t
     return state == END || (direction == CC_SENDING_ ? state == FREE : state == FULL || state == SKIP);
 }
 
-size_t cc_shared_mpmc_run_(cc_channel_t *channel, cc_direction_t direction)
+size_t cc_shared_mpmc_end_run_(cc_channel_t *channel, cc_direction_t direction)
 {
     cc_number_ *at_wait = &cc_shared_of_(channel)->at_wait[direction];
     cc_number_ number = cc_load_relaxed(hint_of_(channel, direction)) >> 1; /* relaxed, all: a guess */

@@ -1,4 +1,5 @@
-/* snooze.h: how a wait divides its time between spinning, yielding and sleeping. Lock, event and channel all ask here.
+/* snooze.h: how a wait divides its time between spinning, yielding and sleeping. Event and channel ask here
+ * for all of it, the lock for how to yield.
  *
  * Three rules:
  *
@@ -10,8 +11,9 @@
  *              measured each time, and a wait with a deadline never yields.
  *   Busy       A thread that was off its CPU for long, in a yield or while it spun, or that ran only long after it was
  *              woken, has a busy neighbour there. Spinning there costs twice, because a fair scheduler lets a thread
- *              run as soon as it is woken only while it has had less than its share. When that happens again and again
- *              the whole process sleeps at once wherever it waits, for a while, and then tries. */
+ *              run as soon as it is woken only while it has had less than its share. When that happens again and
+ *              again, events and channels sleep at once and locks do not yield, in the whole process, for a while;
+ *              then they try. */
 #ifndef CONCEDE_SRC_SNOOZE_H
 #define CONCEDE_SRC_SNOOZE_H
 

@@ -918,12 +918,12 @@ TEST(after_a_wait_an_mpmc_side_asks_for_no_lines_until_the_other_is_away)
 {
     if (sizeof(cc_index_) == 1) return; /* positions are shorter than a run */
     set_up(1024, sizeof(uint32_t), CC_CHANNEL_MPMC, 0, 2);
-    ch->mpmc.head.stream = (cc_index_)-1 / 4; /* the receiver does not ask */
+    ch->mpmc.head.prefetch_from = (cc_index_)-1 / 4; /* the receiver does not ask */
     CHECK_EQ(sent_until_asked(), 0);
-    (void)cc_mpmc_run_(ch, CC_SENDING_); /* as a thread that waits does */
+    (void)cc_mpmc_end_run_(ch, CC_SENDING_); /* as a thread that waits does */
     CHECK_EQ(sent_until_asked(), AFTER_SHORT_RUN);
     for (int i = AFTER_SHORT_RUN + 1; i < LONG_RUN; i++) CHECK_EQ(sent_until_asked(), 0);
-    CHECK_EQ(cc_mpmc_run_(ch, CC_SENDING_), LONG_RUN);
+    CHECK_EQ(cc_mpmc_end_run_(ch, CC_SENDING_), LONG_RUN);
     CHECK_EQ(sent_until_asked(), AFTER_LONG_RUN);
     tear_down();
 }

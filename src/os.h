@@ -28,7 +28,6 @@ void cc_os_wake_(const uint32_t *word, uint32_t count);
 CC_API void cc_os_yield_(void);
 
 /* Nanoseconds on the monotonic clock. */
-#define CC_OS_NS_PER_S UINT64_C(1000000000)
 uint64_t cc_os_now_(void);
 
 /* Sleeps for at least so many nanoseconds. clock.c makes it of the above. */

@@ -8,6 +8,8 @@
 #include <limits.h>
 #include <time.h>
 
+#define NS_PER_S UINT64_C(1000000000)
+
 static int wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, int operation)
 {
     struct _umtx_time until;
@@ -16,9 +18,9 @@ static int wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, int
     if (cc_load_relaxed(word) != expected) return EAGAIN; /* the system call would not tell this from a wake */
     if (deadline != CC_FOREVER) {
         /* What a 32-bit time_t cannot hold ends early, for no reason, and the caller waits again. */
-        uint64_t seconds = deadline / CC_OS_NS_PER_S;
+        uint64_t seconds = deadline / NS_PER_S;
         until._timeout.tv_sec = (time_t)(seconds < INT_MAX ? seconds : INT_MAX);
-        until._timeout.tv_nsec = (long)(deadline % CC_OS_NS_PER_S);
+        until._timeout.tv_nsec = (long)(deadline % NS_PER_S);
         until._flags = UMTX_ABSTIME;
         until._clockid = CLOCK_MONOTONIC;
         size = (void *)sizeof until;

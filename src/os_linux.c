@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define NS_PER_S UINT64_C(1000000000)
+
 enum { FUTEX_WAKE_ = 1, FUTEX_WAIT_BITSET_ = 9, FUTEX_PRIVATE_ = 128 };
 enum {
     MEMBARRIER_GLOBAL_EXPEDITED = 1 << 1,
@@ -60,17 +62,17 @@ typedef struct timespec futex_time;
 /* `scope` is FUTEX_PRIVATE_, or 0 for a word that other processes have, too. */
 static long futex_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, int scope)
 {
-    uint64_t seconds = deadline / CC_OS_NS_PER_S;
+    uint64_t seconds = deadline / NS_PER_S;
     long result = -ENOSYS;
 #if defined(SYS_futex_time64)
-    wide_time at = { .tv_sec = (int64_t)seconds, .tv_nsec = (int64_t)(deadline % CC_OS_NS_PER_S) };
+    wide_time at = { .tv_sec = (int64_t)seconds, .tv_nsec = (int64_t)(deadline % NS_PER_S) };
     result = SYSTEM_CALL(SYS_futex_time64, word, FUTEX_WAIT_BITSET_ | scope, expected,
                          deadline == CC_FOREVER ? NULL : &at, NULL, UINT32_MAX);
 #endif
 #if defined(SYS_futex)
     if (result == -ENOSYS) { /* a time that does not fit ends early, and the caller waits again */
         futex_time fits = { .tv_sec = (int32_t)(seconds < INT32_MAX ? seconds : INT32_MAX) };
-        fits.tv_nsec = (int32_t)(deadline % CC_OS_NS_PER_S);
+        fits.tv_nsec = (int32_t)(deadline % NS_PER_S);
         result = SYSTEM_CALL(SYS_futex, word, FUTEX_WAIT_BITSET_ | scope, expected,
                              deadline == CC_FOREVER ? NULL : &fits, NULL, UINT32_MAX);
     }

@@ -244,7 +244,7 @@ int cc_os_wait_several_(const cc_os_word_t *words, size_t count, uint64_t deadli
     } waiters[CC_OS_WORDS_MAX];
     struct {
         int64_t seconds, ns;
-    } until = { (int64_t)(deadline / CC_OS_NS_PER_S), (int64_t)(deadline % CC_OS_NS_PER_S) };
+    } until = { (int64_t)(deadline / NS_PER_S), (int64_t)(deadline % NS_PER_S) };
     if (count == 0 || count > CC_OS_WORDS_MAX) return ENOSYS;
     for (size_t i = 0; i < count; i++) {
         waiters[i].expected = words[i].expected;

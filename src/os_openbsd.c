@@ -6,6 +6,8 @@
 #include <sys/futex.h>
 #include <time.h>
 
+#define NS_PER_S UINT64_C(1000000000)
+
 static int wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, int operation)
 {
     struct timespec left, *timeout = NULL;
@@ -13,8 +15,8 @@ static int wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, int
     int saved = errno, result;
     if (deadline != CC_FOREVER) {
         uint64_t now = cc_os_now_(), ns = deadline > now ? deadline - now : 0;
-        left.tv_sec = (time_t)(ns / CC_OS_NS_PER_S < INT_MAX ? ns / CC_OS_NS_PER_S : INT_MAX);
-        left.tv_nsec = (long)(ns % CC_OS_NS_PER_S);
+        left.tv_sec = (time_t)(ns / NS_PER_S < INT_MAX ? ns / NS_PER_S : INT_MAX);
+        left.tv_nsec = (long)(ns % NS_PER_S);
         timeout = &left;
     }
     /* Releases differ in whether the error is the result or in errno. */

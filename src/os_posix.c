@@ -18,6 +18,8 @@
 #include <pthread.h>
 #include <time.h>
 
+#define NS_PER_S UINT64_C(1000000000)
+
 typedef struct sleeper {
     const uint32_t *word;
     struct sleeper *next;
@@ -81,11 +83,11 @@ static int sleep_in(bucket *b, sleeper *s, uint64_t deadline)
         return 0;
     }
     /* A deadline past what a 32-bit time_t holds ends early, for no reason, and the caller waits again. */
-    uint64_t seconds = deadline / CC_OS_NS_PER_S;
+    uint64_t seconds = deadline / NS_PER_S;
     bool capped = seconds > INT32_MAX;
     struct timespec until;
     until.tv_sec = (time_t)(capped ? INT32_MAX : seconds);
-    until.tv_nsec = (long)(deadline % CC_OS_NS_PER_S);
+    until.tv_nsec = (long)(deadline % NS_PER_S);
     int result = pthread_cond_timedwait(&s->wake, &b->mutex, &until);
     return result == ETIMEDOUT && !capped ? ETIMEDOUT : 0;
 }

@@ -32,21 +32,18 @@ void cc_os_yield_(void)
     errno = saved;
 }
 
-static uint64_t read_clock_(clockid_t clock)
-{
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return (uint64_t)time.tv_sec * CC_OS_NS_PER_S + (uint64_t)time.tv_nsec;
-}
-
 uint64_t cc_os_now_(void)
 {
-    return read_clock_(CC_OS_CLOCK_);
+    struct timespec now;
+    clock_gettime(CC_OS_CLOCK_, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
 uint64_t cc_os_cpu_time_(void)
 {
-    return read_clock_(CLOCK_PROCESS_CPUTIME_ID);
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
 }
 
 uint32_t cc_os_cpu_(void)

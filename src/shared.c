@@ -604,7 +604,7 @@ static int map_new_(cc_shared_t **shared, const char *name, size_t bytes, int ow
 
 static int create_(cc_shared_t **shared, const char *name, const cc_channel_options_t *options, int *handed_on)
 {
-    size_t bytes;
+    size_t bytes, capacity = 1;
     int own, error = segment_bytes_(options, &bytes);
     if (error == 0 && !shared) error = EINVAL;
     if (error != 0) return error;
@@ -614,9 +614,9 @@ static int create_(cc_shared_t **shared, const char *name, const cc_channel_opti
     cc_shared_t *s;
     error = map_new_(&s, name, bytes, own, handed_on);
     if (error != 0) return error;
+    while (capacity < options->capacity) capacity *= 2;
     cc_channel_t *channel;
     error = cc_channel_init(cc_shared_channel(s), bytes - HEADER + PRIVATE_BYTES, options, &channel);
-    size_t capacity = cc_channel_capacity(channel);
     set_private_(s, options, capacity);
     if (options->kind == CC_CHANNEL_MPMC) cc_shared_mpmc_init_(channel);
     describe_(s->segment, options, bytes, capacity);

@@ -7,6 +7,7 @@
 #include "os.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* A channel of one message: full or empty; the receiver says when it sleeps, and the sender looks before it wakes. */
 static uint32_t full, asleep, closed, message, received;

@@ -4,6 +4,7 @@
 #include <concede/arch.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 fake_os fake;

@@ -4,6 +4,7 @@
 
 #if defined(__linux__)
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <sys/stat.h>

@@ -678,8 +678,8 @@ static void channel_setup_of_size(size_t size, uint32_t kind, size_t capacity, u
     model_statistic(&channel->not_empty.left_to_it);
     model_statistic(&channel->not_empty.looked_at);
     if (spsc) return;
-    model_statistic(&channel->mpmc.tail.stream); /* it steers no more than which lines are asked for ahead */
-    model_statistic(&channel->mpmc.head.stream);
+    model_statistic(&channel->mpmc.tail.prefetch_from); /* it steers no more than which lines are asked for ahead */
+    model_statistic(&channel->mpmc.head.prefetch_from);
 }
 
 static void channel_setup_of(uint32_t kind, size_t capacity, uint32_t snooze_iters, uint32_t cpus)

@@ -2,6 +2,7 @@
  * in memory; shared_spsc.c and shared_mpmc.c are the two kinds. */
 #include "shared.h"
 
+#include "backoff.h"
 #include "snooze.h"
 #include "counters.h"
 #include "event.h"
@@ -437,9 +438,18 @@ static uint32_t take_number_(cc_shared_t *shared, bool *contended)
     return 0;
 }
 
-/* Two processes that come at once may be in each other's way at every number, but hardly 64 times, with a yield in
- * between: that is as often as there are participants. Returns 0 or EBUSY. */
-enum { TRIES_TO_JOIN = 64 };
+/* Two processes that come at once may be in each other's way at every number, and they stay in step: what they do takes
+ * both the same time, and the system lets them at its locks in turn. So each sleeps for a random while before it tries
+ * again, and hardly meets the same one 64 times, as often as there are participants. The seed is the time, because
+ * children of one process have everything else in common. */
+enum { TRIES_TO_JOIN = 64, APART_NS = NS_PER_MS };
+static void fall_out_of_step_(void)
+{
+    uint32_t rng = (uint32_t)cc_os_now_();
+    cc_os_sleep_(cc_backoff_random_up_to_(&rng, APART_NS));
+}
+
+/* Returns 0 or EBUSY. */
 static int join_(cc_shared_t *shared)
 {
     uint32_t number = 0;
@@ -450,7 +460,7 @@ static int join_(cc_shared_t *shared)
         if (number != 0) break;
         if (shared->kind == CC_CHANNEL_MPMC) contended |= cc_shared_mpmc_sweep_(cc_shared_channel(shared));
         if (!contended) break;
-        cc_os_yield_();
+        fall_out_of_step_();
     }
     if (number == 0) return EBUSY;
     CC_SHARED_SELF_(shared) = number;

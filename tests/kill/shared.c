@@ -26,7 +26,8 @@ enum {
     STEPS_MAX = 300,
     STUCK_MS = 20000,
     WORDS = 5,
-    CAPACITY = 4
+    CAPACITY = 4,
+    NOT_OPENED = 100 /* and the error: how a child ends that cannot open the channel */
 };
 
 /* A message: whose, which one, and words that must fit these. */
@@ -93,7 +94,8 @@ static cc_channel_t *child_opens(arena *a, diary *own)
 {
     cc_shared_t *shared;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (cc_shared_open_fd(&shared, a->fd) != 0) _exit(10);
+    int error = cc_shared_open_fd(&shared, a->fd);
+    if (error != 0) _exit(NOT_OPENED + error);
     write_down(&own->alive_at, cc_now_ns());
     return cc_shared_channel(shared);
 }

@@ -693,6 +693,40 @@ TEST(all_sixty_three_may_come_at_once)
     cc_shared_close(shared);
 }
 
+/* Two that come at the same moment are in each other's way at every number that is left, and get one all the same. */
+TEST(two_that_come_in_step_both_find_a_number)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    enum { HERE = 61, ROUNDS = 1000 };
+    cc_shared_t *all[HERE], *own;
+    int fd;
+    uint32_t *ready = mmap(NULL, sizeof *ready, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    cc_channel_options_t options = options_of(CC_CHANNEL_MPMC, 4, 8);
+    REQUIRE(ready != MAP_FAILED && cc_shared_create_fd(&all[0], &options, &fd) == 0);
+    for (int i = 1; i < HERE; i++) REQUIRE(cc_shared_open_fd(&all[i], fd) == 0);
+    for (int round_ = 0; round_ < (int)test_effort(ROUNDS) && test_bad_checks == 0; round_++) {
+        pid_t children[2];
+        __atomic_store_n(ready, 0, __ATOMIC_RELAXED);
+        for (int i = 0; i < 2; i++) {
+            children[i] = fork();
+            if (children[i] != 0) continue;
+            __atomic_fetch_add(ready, 1, __ATOMIC_RELAXED);
+            for (int looks = 0; looks < 100000 && __atomic_load_n(ready, __ATOMIC_RELAXED) < 2; looks++) cc_pause();
+            int error = cc_shared_open_fd(&own, fd);
+            if (error == 0) cc_shared_close(own);
+            _exit(error);
+        }
+        for (int i = 0; i < 2; i++) {
+            int status = -1;
+            CHECK(waitpid(children[i], &status, 0) == children[i]);
+            CHECK_EQ(status, 0);
+        }
+    }
+    for (int i = 0; i < HERE; i++) cc_shared_close(all[i]);
+    close(fd);
+    munmap(ready, sizeof *ready);
+}
+
 static void check_child_of_fork(bool closes)
 {
     cc_shared_t *shared;

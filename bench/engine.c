@@ -93,8 +93,8 @@ static uint64_t pace_sleeps_from(const plan *p)
     return p->workload->loop == BENCH_CHANNEL_OFFERED ? SHORTEST_SLEEP_NS : UINT64_MAX;
 }
 
-/* Whether they yield until then where they do not sleep: senders that spin on every CPU leave none to the receivers,
- * and then what they offer is what one CPU's share of them can offer. */
+/* Whether they yield until then, where they do not sleep. If there is a sender for every CPU and they spin, those that
+ * run keep the others from sending, and less is offered than was asked for. */
 static bool pace_yields(const plan *p)
 {
     return p->workload->loop == BENCH_CHANNEL_OFFERED && p->setting.senders >= cc_costs()->cpus;

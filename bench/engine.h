@@ -15,7 +15,7 @@
 
 /* ---- time.c ---- */
 
-/* Who waits for the time of the next message sleeps if that is longer than this, and else yields or spins. */
+/* Who waits for the time of the next message sleeps if that is longer than this, and else yields, or spins. */
 extern uint64_t bench_pace_sleeps_from_ns;
 extern bool bench_pace_yields;
 

@@ -275,9 +275,8 @@ bool cc_costs_has_quota_(void)
     return cpus < cc_load_relaxed(&runnable_); /* relaxed: a number on its own */
 }
 
-/* A quarter of a wake-up is work, while both CPUs are in use: during the rest a CPU is idle or on its way, which costs
- * time but no quota. With a quota of one CPU and a message every 3 us, 1:1 and 1:4 carry 1.04 to 1.17 times as much as
- * with a half, and with an eighth no more than that (channel.map on 2 CPUs of AMD EPYC under KVM). */
+/* A quarter of a wake-up. With a quota of one CPU and a message every 3 us, 1:1 and 1:4 carry 1.04 to 1.17 times as
+ * much as with a half, and with an eighth no more than that (channel.map on 2 CPUs of AMD EPYC under KVM). */
 uint64_t cc_costs_spin_limit_ns_(void)
 {
     return cc_costs_has_quota_() ? cc_costs_wake_ns_() / 4 : UINT64_MAX;

@@ -18,8 +18,8 @@ bool cc_costs_are_known_(void);
  * call reads the quota, which takes some ten microseconds. Any thread. */
 bool cc_costs_has_quota_(void);
 
-/* The longest that one wait may spin, besides what its policy says; UINT64_MAX: no limit. With a quota the limit
- * is the CPU time that sleeping and waking would take, so that spinning at most doubles what the wait costs. Any
+/* The longest that one wait may spin, besides what its policy says; UINT64_MAX: no limit. With a quota it is less
+ * than the CPU time that sleeping and waking take, so that spinning less than doubles what the wait costs. Any
  * thread. */
 uint64_t cc_costs_spin_limit_ns_(void);
 

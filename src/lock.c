@@ -274,17 +274,25 @@ static uint64_t yield_(waiter_t *w)
     return ending == CC_YIELDED_ ? 0 : now - before;
 }
 
+/* What waiters know of a lock besides its word stands in tables, because a word with this in it could not be released
+ * by a store. Locks may share a number in them. */
+enum { NUMBERS = 64 };
+
+static uint32_t number_of_(const cc_lock_t *lock)
+{
+    return (uint32_t)((uintptr_t)lock / CC_LINE_BYTES_ % NUMBERS);
+}
+
 /* A thread that waits for a condition under a lock waits for others to take it, and must not wait for one that stays
  * away. So the next few that would stay away from it do so for no more than so many looks: with a buffer for 16
  * messages between two threads that is ten times as fast (`concede bench condition.buffer --between 1:1` on 2 CPUs of
- * AMD Zen 4 under KVM). It is a table, because a word with this in it could not be released by a store; locks may share
- * a number in it. */
-enum { AWAITED_LOCKS = 64, AWAITED_FOR = 64 /* times that somebody stays away */, AWAITED_LOOKS = 32 };
-static CC_ALIGNED_(CC_CACHE_LINE) uint32_t awaited_[AWAITED_LOCKS];
+ * AMD Zen 4 under KVM). */
+enum { AWAITED_FOR = 64 /* times that somebody stays away */, AWAITED_LOOKS = 32 };
+static CC_ALIGNED_(CC_CACHE_LINE) uint32_t awaited_[NUMBERS];
 
 static uint32_t *awaited_of_(const cc_lock_t *lock)
 {
-    return &awaited_[(uintptr_t)lock / CC_LINE_BYTES_ % AWAITED_LOCKS];
+    return &awaited_[number_of_(lock)];
 }
 
 void cc_lock_note_await_(const cc_lock_t *lock)
@@ -301,24 +309,24 @@ static bool is_awaited_(const waiter_t *w)
     return true;
 }
 
-/* Whether those who wait for a lock are a crowd, as they have learned from each other: a number for each lock, in a
- * table as above. One of NOTED waits that lose one short section after the other adds 1, one of FORGOTTEN waits takes 1
- * away. So the number grows while more than a sixteenth of all waits lose like that, one that was unlucky changes
- * nothing, and the number, which all waiters read, is seldom written. It starts on a line of its own: beside it may be
- * what every release reads, and then some wait for twice as long. From `concede simulate lock.map lock.apart` with 64
- * CPUs of `xeon-4x64`: if NOTED and FORGOTTEN are four times as large waiters learn later, which costs a hundredth; if
- * both are a sixteenth, the rate of lock.apart is a fiftieth less.
+/* Whether those who wait for a lock are a crowd, as they have learned from each other. One of NOTED waits that lose one
+ * short section after the other adds 1, one of FORGOTTEN waits takes 1 away. So the number grows while more than a
+ * sixteenth of all waits lose like that, one that was unlucky changes nothing, and the number, which all waiters read,
+ * is seldom written. It starts on a line of its own: beside it may be what every release reads, and then some wait for
+ * twice as long. From `concede simulate lock.map lock.apart` with 64 CPUs of `xeon-4x64`: if NOTED and FORGOTTEN are
+ * four times as large waiters learn later, which costs a hundredth; if both are a sixteenth, the rate of lock.apart is
+ * a fiftieth less.
  *
  * With few CPUs there is no crowd, however many the threads: only those that run look. There the rule takes a tenth to
  * a third of the rate with 100 ns outside on 2 CPUs of AMD EPYC under KVM (lock.map), and a twentieth on 8 simulated
  * ones. */
 enum { CROWD_CPUS = 8 };
-enum { CROWD_LOCKS = 64, CROWD = 4 /* from here on */, CROWD_MOST = 8, CROWD_NOTED = 16, CROWD_FORGOTTEN = 256 };
-static CC_ALIGNED_(CC_CACHE_LINE) uint32_t crowds_[CROWD_LOCKS];
+enum { CROWD = 4 /* from here on */, CROWD_MOST = 8, CROWD_NOTED = 16, CROWD_FORGOTTEN = 256 };
+static CC_ALIGNED_(CC_CACHE_LINE) uint32_t crowds_[NUMBERS];
 
 static uint32_t *crowd_of_(const waiter_t *w)
 {
-    return &crowds_[(uintptr_t)w->lock / CC_LINE_BYTES_ % CROWD_LOCKS];
+    return &crowds_[number_of_(w->lock)];
 }
 
 static bool may_be_crowd_(const waiter_t *w)

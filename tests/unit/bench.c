@@ -284,6 +284,45 @@ TEST(a_long_workload_runs_only_by_its_full_name)
     CHECK(!bench_measure(&report, &options, error, sizeof error) && strstr(error, "no implementation"));
 }
 
+/* Ticks of a millisecond: who is later than that gives its schedule up. */
+static uint64_t given_up_after(void)
+{
+    bench_time_start();
+    return (uint64_t)(1e6 * bench_time.ticks_per_ns);
+}
+
+TEST(a_sender_that_overslept_keeps_to_its_schedule)
+{
+    uint64_t kept = bench_pace_sleeps_from_ns, woke = 0, due, planned, late_from;
+    bench_pace_sleeps_from_ns = 0;
+    do { /* again where the machine kept us away for too long */
+        due = planned = bench_ticks() + given_up_after() / 20;
+        late_from = bench_offer(&due, &woke);
+    } while (woke > planned + given_up_after());
+    CHECK(woke >= planned);
+    CHECK_EQ(due, planned);
+    CHECK_EQ(late_from, woke);
+    due = planned + 1; /* it became due while the sender slept */
+    uint64_t before = woke;
+    late_from = bench_offer(&due, &woke);
+    CHECK_EQ(woke, before);
+    if (bench_ticks() < planned + given_up_after()) CHECK(due == planned + 1 && late_from == (due > woke ? due : woke));
+    due = bench_ticks() - 2 * given_up_after(); /* long ago */
+    before = bench_ticks();
+    CHECK(bench_offer(&due, &woke) >= before && due >= before);
+    bench_pace_sleeps_from_ns = kept;
+}
+
+TEST(a_paced_sender_that_slept_begins_a_new_schedule)
+{
+    uint64_t kept = bench_pace_sleeps_from_ns, due = bench_ticks() + given_up_after() / 20, planned = due;
+    bench_pace_sleeps_from_ns = 0;
+    uint64_t late_from = bench_pace(&due);
+    CHECK(due > planned);
+    CHECK_EQ(late_from, due);
+    bench_pace_sleeps_from_ns = kept;
+}
+
 TEST(a_map_is_all_combinations_of_its_parameters)
 {
     static plan plans[1024];

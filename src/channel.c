@@ -207,7 +207,7 @@ static int try_recv_(cc_channel_t *channel, void *messages, size_t n, size_t *do
 enum { RUN = 4 }; /* messages */
 static const struct stage {
     uint32_t bytes, ns;
-} stages[] = { { 64, 100 }, { 256, 200 }, { 1024, 400 }, { 4096, 1000 } };
+} stages_[] = { { 64, 100 }, { 256, 200 }, { 1024, 400 }, { 4096, 1000 } };
 
 bool cc_channel_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
@@ -234,10 +234,10 @@ static bool ends_run_of_stream_(cc_channel_t *channel, cc_direction_t direction)
 static void gather_(cc_channel_t *channel, cc_direction_t direction)
 {
     size_t batch_max = batch_max_(channel);
-    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
-        size_t fill = stages[i].bytes / channel->layout.stride;
+    for (size_t i = 0; i < sizeof stages_ / sizeof stages_[0]; i++) {
+        size_t fill = stages_[i].bytes / channel->layout.stride;
         size_t wanted = fill < 2 ? 2 : fill < batch_max ? fill : batch_max;
-        uint32_t pauses = cc_backoff_pauses_(stages[i].ns);
+        uint32_t pauses = cc_backoff_pauses_(stages_[i].ns);
         while (!cc_channel_has_(channel, direction, wanted)) {
             if (pauses-- == 0) return;
             cc_pause();

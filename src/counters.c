@@ -14,23 +14,23 @@ CC_PROBES_(DEFINE_TRACED_)
  * few. */
 typedef struct {
     uint32_t low, high;
-} counter;
+} counter_t;
 
 /* The counters of one kind of waiting object are on one line. Threads are spread over several sets of lines, so that
  * counting does not become the contention that it counts. There are 16 sets, which is as many threads as can well be
  * busy waiting at the same time on the machines that we know; more threads share. */
 typedef struct {
-    CC_ALIGNED_(CC_CACHE_LINE) counter ended[3];
-    counter wakes, wakes_in_vain, slept_ns;
-} line;
+    CC_ALIGNED_(CC_CACHE_LINE) counter_t ended[3];
+    counter_t wakes, wakes_in_vain, slept_ns;
+} line_t;
 CC_STATIC_ASSERT_(CC_COUNT_ENDINGS_ == 3, "each ending has a counter");
-CC_STATIC_ASSERT_(sizeof(line) == CC_CACHE_LINE, "the counters of one kind are on one line");
+CC_STATIC_ASSERT_(sizeof(line_t) == CC_CACHE_LINE, "the counters of one kind are on one line");
 
 enum { SET_BITS = 4 };
-static line lines_[1 << SET_BITS][CC_COUNT_KINDS_];
+static line_t lines_[1 << SET_BITS][CC_COUNT_KINDS_];
 
 /* All accesses are relaxed: statistics, which pass on no data. */
-static void add_(counter *to, uint64_t amount)
+static void add_(counter_t *to, uint64_t amount)
 {
     uint32_t low = (uint32_t)amount, high = (uint32_t)(amount >> 32);
     uint32_t before = cc_fetch_add_relaxed(&to->low, low);
@@ -38,7 +38,7 @@ static void add_(counter *to, uint64_t amount)
     if (high != 0) cc_fetch_add_relaxed(&to->high, high);
 }
 
-static uint64_t read_(const counter *from)
+static uint64_t read_(const counter_t *from)
 {
     uint32_t high, low;
     do {
@@ -50,7 +50,7 @@ static uint64_t read_(const counter *from)
 
 /* The line of this thread. Stacks lie 64 KiB apart or more, so that the upper bits of an address on it tell threads
  * apart; 2654435761 is 2^32 divided by the golden ratio, which spreads them. */
-static line *mine_(unsigned kind)
+static line_t *mine_(unsigned kind)
 {
     char here;
     uint32_t hash = (uint32_t)((uintptr_t)&here >> 16) * UINT32_C(2654435761);
@@ -59,7 +59,7 @@ static line *mine_(unsigned kind)
 
 void cc_count_wait_(unsigned kind, unsigned ending, uint64_t slept_ns)
 {
-    line *own = mine_(kind);
+    line_t *own = mine_(kind);
     add_(&own->ended[ending], 1);
     if (slept_ns != 0) add_(&own->slept_ns, slept_ns);
 }
@@ -78,7 +78,7 @@ static cc_counted_t sum_(unsigned kind)
 {
     cc_counted_t sum = { 0, 0, 0, 0, 0, 0, 0 };
     for (size_t i = 0; i < (size_t)1 << SET_BITS; i++) {
-        const line *one = &lines_[i][kind];
+        const line_t *one = &lines_[i][kind];
         sum.spun += read_(&one->ended[CC_COUNT_SPUN_]);
         sum.yielded += read_(&one->ended[CC_COUNT_YIELDED_]);
         sum.slept += read_(&one->ended[CC_COUNT_SLEPT_]);

@@ -84,7 +84,7 @@ static void serve_(cc_event_t *event, cc_door_t *door)
             CC_PROBE_(event__wake, asleep_on, false); /* the epoch is the first word of an event */
             cc_os_wake_(asleep_on, 1);
         } else {
-            cc_event_wake_(event, due & ALL_DUE ? CC_OS_ALL : due);
+            cc_event_wake_(event, due & ALL_DUE ? CC_OS_ALL_ : due);
         }
         cc_count_wake_(CC_COUNT_CHANNEL_);
     }
@@ -107,7 +107,7 @@ void cc_channel_notify_slow_(cc_channel_t *channel, cc_direction_t direction, ui
         return;
     }
     /* relaxed, both: the fence in serve_() orders them */
-    if (count == CC_OS_ALL)
+    if (count == CC_OS_ALL_)
         (void)cc_fetch_or_relaxed(&door->wakes_due, ALL_DUE);
     else
         (void)cc_fetch_add_relaxed(&door->wakes_due, count);

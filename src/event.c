@@ -270,13 +270,13 @@ uint32_t cc_event_claim_(cc_event_t *event, uint32_t whom)
     (void)cc_snooze_seen_(now);
     cc_store_relaxed(&event->woken_at, (uint32_t)now); /* relaxed, both: statistics */
     cc_store_relaxed(&event->left_to_it, cc_load_relaxed(&event->left_to_it) & ~(uint32_t)LEFT_MAX);
-    return whom == CC_NOTIFY_ALL_ ? CC_OS_ALL : 1;
+    return whom == CC_NOTIFY_ALL_ ? CC_OS_ALL_ : 1;
 }
 
 void cc_event_wake_(cc_event_t *event, uint32_t count)
 {
     cc_fetch_add_release(&event->epoch, 1); /* [event.epoch] pairs with the loads in listen_() and sleep_once_() */
-    CC_PROBE_(event__wake, event, count == CC_OS_ALL);
+    CC_PROBE_(event__wake, event, count == CC_OS_ALL_);
     cc_os_wake_(&event->epoch, count);
 }
 

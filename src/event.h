@@ -5,7 +5,7 @@
 #include <concede/event.h>
 
 /* The two halves of a notify, after a full fence. The first claims one of the threads that listen, or all, and returns
- * how many are to be woken: 0, 1 or CC_OS_ALL. Then the caller wakes that many: those who sleep on the event by
+ * how many are to be woken: 0, 1 or CC_OS_ALL_. Then the caller wakes that many: those who sleep on the event by
  * cc_event_wake_(), others in the way that they sleep. */
 uint32_t cc_event_claim_(cc_event_t *event, uint32_t whom);
 void cc_event_wake_(cc_event_t *event, uint32_t count);

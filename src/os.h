@@ -1,7 +1,7 @@
 /* os.h: all that concede asks of a system. One src/os_<system>.c each fulfils it; tests and the model checker bring
  * their own. Nothing here sets errno, and nothing here is a cancellation point. */
-#ifndef CONCEDE_OS_H
-#define CONCEDE_OS_H
+#ifndef CONCEDE_SRC_OS_H
+#define CONCEDE_SRC_OS_H
 
 #include <concede/deadline.h>
 #include <errno.h>
@@ -19,9 +19,9 @@ CC_BEGIN_DECLS
  * No memory order: callers bring their own. */
 int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline);
 
-/* Wakes up to `count` threads that sleep on the address (CC_OS_ALL: all of them), the longest asleep first where the
+/* Wakes up to `count` threads that sleep on the address (CC_OS_ALL_: all of them), the longest asleep first where the
  * system can. Never reads or writes *word: its memory may be gone. */
-#define CC_OS_ALL UINT32_MAX
+#define CC_OS_ALL_ UINT32_MAX
 void cc_os_wake_(const uint32_t *word, uint32_t count);
 
 /* Lets another runnable thread have the CPU. */
@@ -122,7 +122,7 @@ uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count);
 
 /* cc_os_wait_() for several words at once: it sleeps while each of them is what is expected of it. ENOSYS where the
  * system has no such thing. The most is Linux's, FUTEX_WAITV_MAX. */
-enum { CC_OS_WORDS_MAX = 128 };
+enum { CC_OS_WORDS_MAX_ = 128 };
 typedef struct cc_os_word {
     const uint32_t *word;
     uint32_t expected;

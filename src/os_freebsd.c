@@ -59,11 +59,11 @@ int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadlin
 uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count)
 {
     (void)count;
-    wake_(word, CC_OS_ALL, UMTX_OP_WAKE);
+    wake_(word, CC_OS_ALL_, UMTX_OP_WAKE);
     return 0;
 }
 
-static long usable_cpus(void)
+static long usable_cpus_(void)
 {
     cpuset_t usable;
     int saved = errno;
@@ -75,6 +75,6 @@ static long usable_cpus(void)
 }
 
 #include "os_shm.h"
-#define CC_OS_CPUS_()          usable_cpus()
+#define CC_OS_CPUS_()          usable_cpus_()
 #define CC_OS_IS_PRIVILEGED_() issetugid()
 #include "os_unix.h"

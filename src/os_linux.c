@@ -51,12 +51,12 @@ extern long linux_syscall_(long number, ...) __asm__("syscall");
 #if defined(SYS_futex_time64)
 typedef struct {
     int64_t tv_sec, tv_nsec;
-} wide_time;
+} wide_time_t;
 typedef struct {
     int32_t tv_sec, tv_nsec;
-} futex_time;
+} futex_time_t;
 #else
-typedef struct timespec futex_time;
+typedef struct timespec futex_time_t;
 #endif
 
 /* `scope` is FUTEX_PRIVATE_, or 0 for a word that other processes have, too. */
@@ -65,13 +65,13 @@ static long futex_wait_(const uint32_t *word, uint32_t expected, uint64_t deadli
     uint64_t seconds = deadline / NS_PER_S;
     long result = -ENOSYS;
 #if defined(SYS_futex_time64)
-    wide_time at = { .tv_sec = (int64_t)seconds, .tv_nsec = (int64_t)(deadline % NS_PER_S) };
+    wide_time_t at = { .tv_sec = (int64_t)seconds, .tv_nsec = (int64_t)(deadline % NS_PER_S) };
     result = SYSTEM_CALL(SYS_futex_time64, word, FUTEX_WAIT_BITSET_ | scope, expected,
                          deadline == CC_FOREVER ? NULL : &at, NULL, UINT32_MAX);
 #endif
 #if defined(SYS_futex)
     if (result == -ENOSYS) { /* a time that does not fit ends early, and the caller waits again */
-        futex_time fits = { .tv_sec = (int32_t)(seconds < INT32_MAX ? seconds : INT32_MAX) };
+        futex_time_t fits = { .tv_sec = (int32_t)(seconds < INT32_MAX ? seconds : INT32_MAX) };
         fits.tv_nsec = (int32_t)(deadline % NS_PER_S);
         result = SYSTEM_CALL(SYS_futex, word, FUTEX_WAIT_BITSET_ | scope, expected,
                              deadline == CC_FOREVER ? NULL : &fits, NULL, UINT32_MAX);

@@ -241,11 +241,11 @@ int cc_os_wait_several_(const cc_os_word_t *words, size_t count, uint64_t deadli
     struct {
         uint64_t expected, address;
         uint32_t flags, reserved;
-    } waiters[CC_OS_WORDS_MAX];
+    } waiters[CC_OS_WORDS_MAX_];
     struct {
         int64_t seconds, ns;
     } until = { (int64_t)(deadline / NS_PER_S), (int64_t)(deadline % NS_PER_S) };
-    if (count == 0 || count > CC_OS_WORDS_MAX) return ENOSYS;
+    if (count == 0 || count > CC_OS_WORDS_MAX_) return ENOSYS;
     for (size_t i = 0; i < count; i++) {
         waiters[i].expected = words[i].expected;
         waiters[i].address = (uint64_t)(uintptr_t)words[i].word;

@@ -15,7 +15,7 @@ extern int __ulock_wake(uint32_t operation, void *address, uint64_t ignored);
 
 /* Returns 0 or more, or a negative errno. `ns` is CC_FOREVER or at least 1. `shared`: other processes have the word,
  * too. */
-static int wait_for(const uint32_t *word, uint32_t expected, uint64_t ns, bool shared)
+static int wait_for_(const uint32_t *word, uint32_t expected, uint64_t ns, bool shared)
 {
     void *address = (void *)(uintptr_t)word;
     uint32_t operation = shared ? COMPARE_AND_WAIT_SHARED : COMPARE_AND_WAIT;
@@ -37,7 +37,7 @@ static int wait_for(const uint32_t *word, uint32_t expected, uint64_t ns, bool s
     return __ulock_wait(operation | NO_ERRNO, address, expected, us < UINT32_MAX ? (uint32_t)us : UINT32_MAX);
 }
 
-static int wait_until(const uint32_t *word, uint32_t expected, uint64_t deadline, bool shared)
+static int wait_until_(const uint32_t *word, uint32_t expected, uint64_t deadline, bool shared)
 {
     uint64_t ns = CC_FOREVER;
     if (cc_load_relaxed(word) != expected) return EAGAIN; /* the system call would not tell this from a wake */
@@ -46,17 +46,17 @@ static int wait_until(const uint32_t *word, uint32_t expected, uint64_t deadline
         if (now >= deadline) return ETIMEDOUT;
         ns = deadline - now;
     }
-    int result = wait_for(word, expected, ns, shared);
+    int result = wait_for_(word, expected, ns, shared);
     if (result == -EINTR) return EINTR;
     return result == -ETIMEDOUT && cc_os_now_() >= deadline ? ETIMEDOUT : 0;
 }
 
 /* Returns whether it woke anybody. */
-static bool wake(const uint32_t *word, uint32_t count, bool shared)
+static bool wake_(const uint32_t *word, uint32_t count, bool shared)
 {
     void *address = (void *)(uintptr_t)word;
     uint32_t operation = shared ? COMPARE_AND_WAIT_SHARED : COMPARE_AND_WAIT;
-    bool all = count == CC_OS_ALL, any = false;
+    bool all = count == CC_OS_ALL_, any = false;
     int saved = errno, result = 0; /* ENOENT: nobody slept there */
     for (; count > 0 && result >= 0; count = all ? 0 : count - 1) {
         if (__builtin_available(macOS 14.4, *)) {
@@ -77,22 +77,22 @@ static bool wake(const uint32_t *word, uint32_t count, bool shared)
 
 int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
 {
-    return wait_until(word, expected, deadline, false);
+    return wait_until_(word, expected, deadline, false);
 }
 
 void cc_os_wake_(const uint32_t *word, uint32_t count)
 {
-    (void)wake(word, count, false);
+    (void)wake_(word, count, false);
 }
 
 int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadline)
 {
-    return wait_until(word, expected, deadline, true);
+    return wait_until_(word, expected, deadline, true);
 }
 
 uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count)
 {
-    return wake(word, count, true);
+    return wake_(word, count, true);
 }
 
 #include "os_shm.h"

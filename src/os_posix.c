@@ -25,58 +25,58 @@ typedef struct sleeper {
     struct sleeper *next;
     pthread_cond_t wake;
     bool woken;
-} sleeper;
+} sleeper_t;
 
 /* There are 2^6 buckets, which are 8 KiB where a line has 128 bytes. Two busy addresses in one bucket cost time, never
  * correctness. */
 #define BUCKET_BITS 6
 typedef struct bucket {
     CC_ALIGNED_(CC_CACHE_LINE) pthread_mutex_t mutex;
-    sleeper *first, **last;
-} bucket;
+    sleeper_t *first, **last;
+} bucket_t;
 
-static bucket buckets[1u << BUCKET_BITS];
-static pthread_condattr_t monotonic;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bucket_t buckets_[1u << BUCKET_BITS];
+static pthread_condattr_t monotonic_;
+static pthread_once_t once_ = PTHREAD_ONCE_INIT;
 
 /* Empties all buckets; also in the child of a fork(), where the sleepers were threads of the parent, and any mutex may
  * have been held by one. */
-static void empty_buckets(void)
+static void empty_buckets_(void)
 {
-    for (size_t i = 0; i < sizeof buckets / sizeof buckets[0]; i++) {
-        pthread_mutex_init(&buckets[i].mutex, NULL);
-        buckets[i].first = NULL;
-        buckets[i].last = &buckets[i].first;
+    for (size_t i = 0; i < sizeof buckets_ / sizeof buckets_[0]; i++) {
+        pthread_mutex_init(&buckets_[i].mutex, NULL);
+        buckets_[i].first = NULL;
+        buckets_[i].last = &buckets_[i].first;
     }
 }
 
-static void set_up(void)
+static void set_up_(void)
 {
-    empty_buckets();
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_atfork(NULL, NULL, empty_buckets);
+    empty_buckets_();
+    pthread_condattr_init(&monotonic_);
+    pthread_condattr_setclock(&monotonic_, CLOCK_MONOTONIC);
+    pthread_atfork(NULL, NULL, empty_buckets_);
 }
 
-static bucket *lock_bucket(const uint32_t *word)
+static bucket_t *lock_bucket_(const uint32_t *word)
 {
-    pthread_once(&once, set_up);
+    pthread_once(&once_, set_up_);
     /* 2^64 divided by the golden ratio spreads addresses that lie close together */
     uint64_t hash = (uint64_t)(uintptr_t)word * UINT64_C(0x9e3779b97f4a7c15);
-    bucket *b = &buckets[hash >> (64 - BUCKET_BITS)];
+    bucket_t *b = &buckets_[hash >> (64 - BUCKET_BITS)];
     pthread_mutex_lock(&b->mutex);
     return b;
 }
 
-static void leave_queue(bucket *b, sleeper **link)
+static void leave_queue_(bucket_t *b, sleeper_t **link)
 {
-    sleeper *s = *link;
+    sleeper_t *s = *link;
     *link = s->next;
     if (b->last == &s->next) b->last = link;
 }
 
 /* Sleeps until it is woken, the deadline passes, or for no reason. Returns 0 or ETIMEDOUT. */
-static int sleep_in(bucket *b, sleeper *s, uint64_t deadline)
+static int sleep_in_(bucket_t *b, sleeper_t *s, uint64_t deadline)
 {
     if (deadline == CC_FOREVER) {
         pthread_cond_wait(&s->wake, &b->mutex);
@@ -95,24 +95,24 @@ static int sleep_in(bucket *b, sleeper *s, uint64_t deadline)
 int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
 {
     int cancel_state, result;
-    bucket *b = lock_bucket(word);
+    bucket_t *b = lock_bucket_(word);
     if (cc_load_relaxed(word) != expected) { /* relaxed: the mutex orders it against every waker */
         pthread_mutex_unlock(&b->mutex);
         return EAGAIN;
     }
     /* A wait on a condition is a cancellation point, and a cancelled thread would leave its stack in the queue. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    sleeper me = { .word = word };
-    pthread_cond_init(&me.wake, &monotonic);
+    sleeper_t me = { .word = word };
+    pthread_cond_init(&me.wake, &monotonic_);
     *b->last = &me;
     b->last = &me.next;
-    result = sleep_in(b, &me, deadline);
+    result = sleep_in_(b, &me, deadline);
     if (me.woken) {
         result = 0;
     } else {
-        sleeper **link = &b->first;
+        sleeper_t **link = &b->first;
         while (*link != &me) link = &(*link)->next;
-        leave_queue(b, link);
+        leave_queue_(b, link);
     }
     pthread_mutex_unlock(&b->mutex);
     pthread_cond_destroy(&me.wake);
@@ -122,15 +122,15 @@ int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
 
 void cc_os_wake_(const uint32_t *word, uint32_t count)
 {
-    bucket *b = lock_bucket(word);
-    sleeper **link = &b->first;
+    bucket_t *b = lock_bucket_(word);
+    sleeper_t **link = &b->first;
     while (*link != NULL && count > 0) {
-        sleeper *s = *link;
+        sleeper_t *s = *link;
         if (s->word != word) {
             link = &s->next;
             continue;
         }
-        leave_queue(b, link);
+        leave_queue_(b, link);
         s->woken = true;
         pthread_cond_signal(&s->wake); /* under the mutex, because the sleeper's stack lives only until we release it */
         count--;

@@ -48,7 +48,7 @@ int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
 void cc_os_wake_(const uint32_t *word, uint32_t count)
 {
     void *address = (void *)(uintptr_t)word;
-    if (count == CC_OS_ALL || is_wine_()) {
+    if (count == CC_OS_ALL_ || is_wine_()) {
         WakeByAddressAll(address);
         return;
     }

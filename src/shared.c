@@ -22,7 +22,7 @@ enum { NS_PER_MS = 1000000 };
 static void wake_all_(cc_event_t *event)
 {
     (void)cc_fetch_add_release(&event->epoch, 1); /* [shared.epoch] of all: pairs with the load in listen_shared_() */
-    (void)cc_os_wake_shared_(&event->epoch, CC_OS_ALL);
+    (void)cc_os_wake_shared_(&event->epoch, CC_OS_ALL_);
 }
 
 static bool says_(uint32_t word, uint32_t state)
@@ -287,7 +287,7 @@ static size_t list_words_(const cc_selector_t *selector, uint32_t key, cc_os_wor
         const cc_select_case_t *one = &selector->cases[i];
         if (!is_shared_case_(one)) {
             has_private = has_private || one->channel;
-        } else if (count < CC_OS_WORDS_MAX - 1) {
+        } else if (count < CC_OS_WORDS_MAX_ - 1) {
             cc_os_word_t word = { &event_of_case_(one)->epoch, key_(one), true };
             words[count++] = word;
         } else {
@@ -304,7 +304,7 @@ static size_t list_words_(const cc_selector_t *selector, uint32_t key, cc_os_wor
 static bool sleep_select_(cc_event_await_t *await)
 {
     cc_selector_t *selector = (cc_selector_t *)await->event;
-    cc_os_word_t words[CC_OS_WORDS_MAX];
+    cc_os_word_t words[CC_OS_WORDS_MAX_];
     bool all_fit;
     size_t count = list_words_(selector, await->key, words, &all_fit);
     uint64_t began = cc_os_now_();

@@ -51,7 +51,7 @@ int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadlin
 uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count)
 {
     (void)count;
-    wake_(word, CC_OS_ALL, WAKE);
+    wake_(word, CC_OS_ALL_, WAKE);
     return 0;
 }
 

@@ -122,15 +122,15 @@ static uint32_t words[1024], *flag, *other;
 
 static size_t bucket_of(const uint32_t *word)
 {
-    bucket *b = lock_bucket(word);
+    bucket_t *b = lock_bucket_(word);
     pthread_mutex_unlock(&b->mutex);
-    return (size_t)(b - buckets);
+    return (size_t)(b - buckets_);
 }
 
 /* Two words that share a bucket. */
 static void setup(void)
 {
-    set_up();
+    set_up_();
     memset(words, 0, sizeof words);
     memset(sequences, 0, sizeof sequences);
     memset(waits, 0, sizeof waits);
@@ -138,12 +138,12 @@ static void setup(void)
     for (other = words + 1; bucket_of(other) != bucket_of(flag); other++) {}
     model_name(flag, "flag");
     model_name(other, "other");
-    model_name(&buckets[bucket_of(flag)].mutex.word, "mutex");
+    model_name(&buckets_[bucket_of(flag)].mutex.word, "mutex");
 }
 
 static void nobody_queues(void)
 {
-    model_check(buckets[bucket_of(flag)].first == NULL);
+    model_check(buckets_[bucket_of(flag)].first == NULL);
 }
 
 static void wait_for(const uint32_t *word)
@@ -175,7 +175,7 @@ static void setter_of_one(void)
 }
 static void setter_of_all(void)
 {
-    set(flag, CC_OS_ALL);
+    set(flag, CC_OS_ALL_);
 }
 
 static void setter_of_both(void)

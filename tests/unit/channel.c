@@ -1015,13 +1015,13 @@ TEST(after_a_run_a_receiver_lets_messages_come_together_while_more_keeps_coming)
         const size_t cases[][5] = {
             { 64, RUN, 4, 60, 4 }, /* a quarter of the capacity is there */
             { 64, RUN, 8, 60, 2 },
-            { 64, RUN, 4, 12, stages[0].bytes / slot / 4 + 5 }, /* it was promising, and then no more came */
-            { 64, RUN, 1, 60, 1 + 2 },                          /* they come too slowly */
-            { 64, RUN, 1, 1, 1 + 2 },                           /* alone */
-            { 64, RUN - 1, 4, 60, 1 },                          /* no run yet */
+            { 64, RUN, 4, 12, stages_[0].bytes / slot / 4 + 5 }, /* it was promising, and then no more came */
+            { 64, RUN, 1, 60, 1 + 2 },                           /* they come too slowly */
+            { 64, RUN, 1, 1, 1 + 2 },                            /* alone */
+            { 64, RUN - 1, 4, 60, 1 },                           /* no run yet */
             { 64, 0, 4, 60, 1 },
             { 4, 4, 1, 4, 1 }, /* too small for any to come together */
-            { 4096, RUN, 32, 4000, stages[3].bytes / slot / 32 },
+            { 4096, RUN, 32, 4000, stages_[3].bytes / slot / 32 },
         };
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
             if (cases[i][0] > CAPACITY_MAX) continue;

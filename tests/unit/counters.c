@@ -87,7 +87,7 @@ TEST(no_count_of_many_threads_is_lost)
     CHECK_EQ(c.slept_ns, THREADS * rounds * amount);
 }
 
-static const line *used[THREADS];
+static const line_t *used[THREADS];
 
 static void where_body(int index, void *shared)
 {

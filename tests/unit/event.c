@@ -105,7 +105,7 @@ TEST(notify_wakes_a_sleeper)
         CHECK_EQ(fake.waited_for, key);
         CHECK_EQ(fake.wakes, 1);
         CHECK(fake.woken == &event.epoch);
-        CHECK_EQ(fake.woken_count, i == 0 ? 1 : CC_OS_ALL);
+        CHECK_EQ(fake.woken_count, i == 0 ? 1 : CC_OS_ALL_);
         CHECK_EQ(event.waiters, 0);
     }
 }
@@ -148,7 +148,7 @@ TEST(notify_all_claims_everybody_and_only_once)
     notify_one();
     notify_all();
     CHECK_EQ(fake.wakes, 2);
-    CHECK_EQ(fake.woken_count, CC_OS_ALL);
+    CHECK_EQ(fake.woken_count, CC_OS_ALL_);
     CHECK_EQ(listening(), 0);
     CHECK_EQ(claims(), 5);
     notify_all();

@@ -66,10 +66,10 @@ static void crowd_body(int index, void *shared)
     }
     uint32_t nobody = 0;
     (void)cc_os_wait_(&nobody, 0, os_in(20 * MS)); /* most of them are asleep by now; it holds either way */
-    cc_os_wake_(&c->other, CC_OS_ALL);
+    cc_os_wake_(&c->other, CC_OS_ALL_);
     CHECK_EQ(cc_load_acquire(&c->out), 0);
     cc_store_release(&c->word, 1);
-    cc_os_wake_(&c->word, CC_OS_ALL);
+    cc_os_wake_(&c->word, CC_OS_ALL_);
 }
 
 TEST(wake_all_reaches_every_sleeper)
@@ -222,9 +222,9 @@ TEST(wake_does_not_touch_the_word)
     void *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     REQUIRE(page != MAP_FAILED);
     cc_os_wake_((const uint32_t *)page, 1);
-    cc_os_wake_((const uint32_t *)page, CC_OS_ALL);
+    cc_os_wake_((const uint32_t *)page, CC_OS_ALL_);
     munmap(page, 4096);
-    cc_os_wake_((const uint32_t *)page, CC_OS_ALL);
+    cc_os_wake_((const uint32_t *)page, CC_OS_ALL_);
 }
 
 static void *wait_briefly(void *argument)
@@ -357,7 +357,7 @@ static void fork_body(int index, void *shared)
             uint32_t word = 0;
             test_watch_child();
             for (int j = 0; j < 100; j++) {
-                cc_os_wake_(stop + j, CC_OS_ALL);
+                cc_os_wake_(stop + j, CC_OS_ALL_);
                 (void)cc_os_wait_(&word, 0, 1);
             }
             _exit(0);
@@ -366,7 +366,7 @@ static void fork_body(int index, void *shared)
         CHECK(waitpid(child, &status, 0) == child && status == 0);
     }
     cc_store_release(stop, 1);
-    cc_os_wake_(stop, CC_OS_ALL);
+    cc_os_wake_(stop, CC_OS_ALL_);
 }
 
 TEST(child_of_a_fork_can_wait_and_wake)

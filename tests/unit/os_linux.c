@@ -198,7 +198,7 @@ TEST(a_wake_of_all_fits_the_kernel_s_int)
 {
     uint32_t word = 0;
     answer(0, 0);
-    cc_os_wake_(&word, CC_OS_ALL);
+    cc_os_wake_(&word, CC_OS_ALL_);
     CHECK_EQ(kernel.value, INT32_MAX);
     cc_os_wake_(&word, 1);
     CHECK_EQ(kernel.value, 1);

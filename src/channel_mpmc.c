@@ -6,7 +6,7 @@
 #include "os.h"
 
 /* A thread that lost the race for a position waits for a random while, because each try takes the line from the one
- * that won. The range of that while doubles with each lost race, from a least to a most.
+ * that won. The range of that while doubles with each lost race, between two limits.
  *
  * Both grow with what a look at the position takes, which tells how far away the line is and how many threads queue for
  * it: looks of N threads at random times within `range` keep the line busy for N * look / range. From 64 to 8192 looks
@@ -15,17 +15,17 @@
  * bench channel.many` does best with no less than 1 us, which is also what a look's time is worth that the clock cannot
  * resolve. No thread waits for longer than a millisecond, although a look took longer because its CPU was taken away
  * meanwhile. */
-enum { LOST_LEAST_NS = 1000, LOST_LEAST_LOOKS = 64, LOST_MOST_LOOKS = 8192, LOST_MOST_NS = 1000000 };
+enum { LOST_MIN_NS = 1000, LOST_MIN_LOOKS = 64, LOST_MAX_LOOKS = 8192, LOST_MAX_NS = 1000000 };
 
 static uint64_t range_after_loss_(uint64_t range, uint64_t look_ns)
 {
-    uint64_t least = LOST_LEAST_LOOKS * look_ns;
-    uint64_t most = LOST_MOST_LOOKS * look_ns;
+    uint64_t min = LOST_MIN_LOOKS * look_ns;
+    uint64_t max = LOST_MAX_LOOKS * look_ns;
     range *= 2;
-    if (range > most) range = most;
-    if (range < least) range = least;
-    if (range < LOST_LEAST_NS) range = LOST_LEAST_NS;
-    return range < LOST_MOST_NS ? range : LOST_MOST_NS;
+    if (range > max) range = max;
+    if (range < min) range = min;
+    if (range < LOST_MIN_NS) range = LOST_MIN_NS;
+    return range < LOST_MAX_NS ? range : LOST_MAX_NS;
 }
 
 /* How many slots in a row, from a position on, can be taken: at most n. */
@@ -59,7 +59,7 @@ static size_t take_positions_(cc_channel_t *channel, cc_direction_t direction, s
         } else if (cc_costs_may_spin_()) {
             /* On a single CPU there is nothing to back off from: the thread that won is not running now. */
             if (range == 0) {
-                range = LOST_LEAST_NS;
+                range = LOST_MIN_NS;
                 rng = cc_backoff_seed_();
             }
             cc_backoff_pause_(cc_backoff_random_(&rng) % cc_backoff_pauses_(range) + 1);

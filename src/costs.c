@@ -30,10 +30,10 @@ static void settle_(uint32_t *cost, uint32_t value)
     cc_cas_release(cost, &unknown, value); /* [costs.ready] pairs with the loads in known_() */
 }
 
-static uint64_t within_(uint64_t value, uint64_t least, uint64_t most)
+static uint64_t within_(uint64_t value, uint64_t min, uint64_t max)
 {
-    if (value < least) return least;
-    return value < most ? value : most;
+    if (value < min) return min;
+    return value < max ? value : max;
 }
 
 /* ---- what was given --------------------------------------------------------------------------------------------- */
@@ -108,13 +108,13 @@ void cc_costs_set(const cc_costs_t *costs)
 
 /* ---- what is measured ------------------------------------------------------------------------------------------- */
 
-/* How long one batch takes, in nanoseconds: the shortest of three, so that an interrupt in one of them does no harm. */
-static uint64_t shortest_(void (*batch)(void))
+/* How long one call takes, in nanoseconds: the shortest of three, so that an interrupt in one of them does no harm. */
+static uint64_t shortest_(void (*measured)(void))
 {
     uint64_t shortest = UINT64_MAX;
     uint64_t before = cc_os_now_();
     for (int i = 0; i < 3; i++) {
-        batch();
+        measured();
         uint64_t after = cc_os_now_();
         if (after - before < shortest) shortest = after - before;
         before = after;
@@ -163,19 +163,19 @@ static uint32_t measure_wake_ns_(void)
  * (3.7 us), and to one that computes up to a whole time slice: so a yield that takes more than 8, and more than 2 us,
  * ran somebody. Measuring stops at the first of those, since the next would take as long; if there was no other, 3
  * system calls are the answer. */
-enum { YIELD_IN_SYSTEM_CALLS = 3, YIELD_MOST_IN_SYSTEM_CALLS = 8, YIELD_ALONE_NS = 2000 };
+enum { YIELD_IN_SYSTEM_CALLS = 3, YIELD_MAX_IN_SYSTEM_CALLS = 8, YIELD_ALONE_NS = 2000 };
 
 static uint32_t measure_yield_ns_(void)
 {
     uint64_t calls_ns = within_(shortest_(system_calls_), 0, WAKE_MAX_NS); /* the clock may have jumped */
-    uint64_t most = within_(calls_ns * YIELD_MOST_IN_SYSTEM_CALLS / SYSTEM_CALLS, YIELD_ALONE_NS, UINT64_MAX);
+    uint64_t max = within_(calls_ns * YIELD_MAX_IN_SYSTEM_CALLS / SYSTEM_CALLS, YIELD_ALONE_NS, UINT64_MAX);
     uint64_t shortest = UINT64_MAX;
     uint64_t before = cc_os_now_();
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < YIELDS; j++) cc_os_yield_();
         uint64_t after = cc_os_now_();
         uint64_t each = (after - before) / YIELDS;
-        if (each > most) break;
+        if (each > max) break;
         shortest = each < shortest ? each : shortest;
         before = after;
     }
@@ -292,7 +292,7 @@ void cc_costs_woken_(uint64_t ns)
 {
     if (cc_load_relaxed(&wake_is_given_)) return; /* relaxed, all: an estimate; a lost update does no harm */
     uint32_t old = cc_costs_wake_ns_();
-    uint64_t most = 2 * (uint64_t)cc_load_relaxed(&first_wake_ns_);
+    uint64_t max = 2 * (uint64_t)cc_load_relaxed(&first_wake_ns_);
     uint64_t wake = ns < old ? old - (old - ns) / 8 : old + (uint64_t)old / 64;
-    cc_store_relaxed(&costs_.wake_ns, (uint32_t)within_(wake, WAKE_MIN_NS, most));
+    cc_store_relaxed(&costs_.wake_ns, (uint32_t)within_(wake, WAKE_MIN_NS, max));
 }

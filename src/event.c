@@ -576,7 +576,7 @@ static void teach_(cc_event_await_t *await, cc_ending_t ending)
 /* Threads that wait for a relayed event take turns, so that how long one of them slept says nothing by itself. What
  * counts is how often there was something for any of them: a lookout pays if that is within the time that is worth
  * spinning for. Intervals vary, so up to twice that time nothing changes. */
-static cc_ending_t ending_of_turn_(const cc_event_await_t *await, uint32_t woken_at)
+static cc_ending_t ending_of_relayed_(const cc_event_await_t *await, uint32_t woken_at)
 {
     uint64_t interval = (uint32_t)(woken_at - await->asleep_at) / ((uint64_t)await->overtaken + 1);
     uint64_t limit = cc_snooze_spin_limit_ns_();
@@ -609,7 +609,7 @@ void cc_event_await_end_slow_(cc_event_await_t *await)
     case SLEPT: {
         uint32_t woken_at = cc_load_relaxed(&event->woken_at); /* relaxed: a guess */
         if (await->relayed)
-            teach_(await, ending_of_turn_(await, woken_at));
+            teach_(await, ending_of_relayed_(await, woken_at));
         else
             teach_(await, await->lost_cpu ? CC_SLEPT_LONG_ : cc_snooze_slept_(planned, await->asleep_at, woken_at));
         break;
@@ -631,10 +631,10 @@ bool cc_event_await(cc_event_t *event, bool (*condition)(void *), void *argument
 
 void cc_event_plan_also_(cc_event_t *own, const cc_event_t *event, uint32_t snooze_iters)
 {
-    cc_snooze_t most = learned_(own), other = fixed_or_learned_(event, snooze_iters);
-    if (other.pauses > most.pauses) most.pauses = other.pauses;
-    if (other.yields > most.yields) most.yields = other.yields;
-    own->snooze = word_(most);
+    cc_snooze_t longest = learned_(own), other = fixed_or_learned_(event, snooze_iters);
+    if (other.pauses > longest.pauses) longest.pauses = other.pauses;
+    if (other.yields > longest.yields) longest.yields = other.yields;
+    own->snooze = word_(longest);
 }
 
 bool cc_event_await_listens_(const cc_event_await_t *await)

@@ -37,22 +37,22 @@
  *                              RELEASES a mark
  *   be sure     warned         the same and SURE        the same one or another, after a barrier
  *   park        HELD           the same and PARKED      one who goes to sleep
- *   claim       HELD           the same and OWED        one who has slept and has waited too long
+ *   demand      HELD           the same and OWED        one who has slept and has waited too long
  *   insist      HELD           the same, OWED INSISTED  the same one, who was woken in vain IN_VAIN times; not
  *                                                       if another insists
  *   give up     HELD           PARKED                   one who has slept and is late; OWED stays if it never
- *                                                       claimed, or if another insists
+ *                                                       demanded, or if another insists
  *
  * A release that finds OWED hands over: a newcomer finds the lock neither free nor held, and waits. One who has slept
- * takes it and the debt is paid, whoever claimed it: so many who have waited too long get one turn after the other, and
- * in between whoever runs may take the lock. If each were owed a turn of its own, each release would hand over, and
+ * takes it and the debt is paid, whoever demanded it: so many who have waited too long get one turn after the other,
+ * and in between whoever runs may take the lock. If each were owed a turn of its own, each release would hand over, and
  * nobody work until the next one has woken up: with 64 threads and sections of 100 us that takes an eighth of the rate
- * (lock.map). A handover is never left behind: OWED goes before the last one who claimed does, or who insists. It
+ * (lock.map). A handover is never left behind: OWED goes before the last one who demanded does, or who insists. It
  * either takes the lock, which it finds free, and then there is no OWED, or inherits it, or gives up; and before it
  * gives up it takes what was handed over.
  *
- * By claims alone one could wait for ever. It is woken in vain, because the one who woke it took the lock back, and
- * claims; but before the section is over it sleeps again, behind all others. The first of them is handed the lock, and
+ * By demands alone one could wait for ever. It is woken in vain, because the one who woke it took the lock back, and
+ * demands; but before the section is over it sleeps again, behind all others. The first of them is handed the lock, and
  * when that one releases it, the next is woken in vain, and so on: with three threads it may be the same one each time.
  * So it insists. From then on nobody is woken in vain: each release hands over to the sleeper that it wakes, and those
  * who take turns meanwhile sleep behind the one who insists. Where the system wakes sleepers in their order, it has the
@@ -181,13 +181,13 @@ typedef struct waiter {
     bool never_calls;        /* the system: neither to sleep nor to yield nor to measure */
     bool may_yield;
     bool has_yielded;
-    bool has_lost;    /* a race: others are many, or quick */
-    bool has_slept;   /* so a wake-up may have been meant for it, and it must not get lost */
-    bool may_inherit; /* what was handed over */
-    bool has_claimed; /* OWED may be its doing */
-    bool insists;     /* INSISTED is its doing */
-    uint32_t in_vain; /* how often it was woken and somebody else had the lock */
-    bool is_late;     /* its deadline has passed */
+    bool has_lost;     /* a race: others are many, or quick */
+    bool has_slept;    /* so a wake-up may have been meant for it, and it must not get lost */
+    bool may_inherit;  /* what was handed over */
+    bool has_demanded; /* OWED may be its doing */
+    bool insists;      /* INSISTED is its doing */
+    uint32_t in_vain;  /* how often it was woken and somebody else had the lock */
+    bool is_late;      /* its deadline has passed */
 } waiter_t;
 
 static bool is_free_(uint32_t seen)
@@ -200,7 +200,7 @@ static bool may_take_(const waiter_t *w, uint32_t seen)
     return is_free_(seen) || (!(seen & HELD) && w->may_inherit);
 }
 
-/* What is owed no longer when this one, who has claimed or inherits, has the lock or gives up. */
+/* What is owed no longer when this one, who has demanded or inherits, has the lock or gives up. */
 static uint32_t paid_(const waiter_t *w, uint32_t seen)
 {
     return w->insists ? OWED | INSISTED : seen & INSISTED ? 0 : OWED;
@@ -321,7 +321,7 @@ static bool is_awaited_(const waiter_t *w)
  * a third of the rate with 100 ns outside on 2 CPUs of AMD EPYC under KVM (lock.map), and a twentieth on 8 simulated
  * ones. */
 enum { CROWD_CPUS = 8 };
-enum { CROWD = 4 /* from here on */, CROWD_MOST = 8, CROWD_NOTED = 16, CROWD_FORGOTTEN = 256 };
+enum { CROWD = 4 /* from here on */, CROWD_MAX = 8, CROWD_NOTED = 16, CROWD_FORGOTTEN = 256 };
 static CC_ALIGNED_(CC_CACHE_LINE) uint32_t crowds_[NUMBERS];
 
 static uint32_t *crowd_of_(const waiter_t *w)
@@ -339,7 +339,7 @@ static void note_crowd_(const waiter_t *w, uint32_t *rng)
     if (!may_be_crowd_(w)) return;
     if (cc_backoff_random_(rng) % CROWD_NOTED != 0) return;
     uint32_t *crowd = crowd_of_(w), seen = cc_load_relaxed(crowd); /* relaxed, both: a guess */
-    if (seen < CROWD_MOST) cc_store_relaxed(crowd, seen + 1);
+    if (seen < CROWD_MAX) cc_store_relaxed(crowd, seen + 1);
 }
 
 static bool is_crowd_(const waiter_t *w, uint32_t *rng)
@@ -416,12 +416,12 @@ static bool time_look_(spin_t *spin, const waiter_t *w)
 /* The lock was released since the last look, so often, and this thread has not got it. */
 static void judge_loss_(spin_t *spin, waiter_t *w, uint64_t releases, bool forgotten)
 {
-    uint64_t waited_ns = spin->away_ns + (uint64_t)spin->same_section * SHORT_NS / spin->short_section + LOOK_NS;
+    uint64_t elapsed_ns = spin->away_ns + (uint64_t)spin->same_section * SHORT_NS / spin->short_section + LOOK_NS;
     if (forgotten) {
         spin->is_local = spin->is_local || spin->is_quick;
     } else {
-        spin->is_local = releases * (spin->is_local ? 2 * NEAREST_NS : NEAREST_NS) > waited_ns;
-        spin->is_quick = releases * spin->look_ns > waited_ns;
+        spin->is_local = releases * (spin->is_local ? 2 * NEAREST_NS : NEAREST_NS) > elapsed_ns;
+        spin->is_quick = releases * spin->look_ns > elapsed_ns;
         /* After staying away same_section is 0, and the sections count as short: how long they were is not known. */
         spin->is_short = releases * spin->short_section > spin->same_section;
     }
@@ -530,12 +530,12 @@ static bool sleep_(waiter_t *w, uint32_t seen)
     return result == 0;
 }
 
-/* What the rows "claim" and "insist" add to a held word; 0: it has not waited too long, or others have done so. */
-static uint32_t claim_(const waiter_t *w, uint32_t seen)
+/* What the rows "demand" and "insist" add to a held word; 0: it has not waited too long, or others have done so. */
+static uint32_t demand_(const waiter_t *w, uint32_t seen)
 {
-    uint32_t claim = w->in_vain < CC_LOCK_IN_VAIN ? OWED : OWED | INSISTED;
-    if (!w->has_slept || (seen & INSISTED) || (seen & claim) == claim) return 0;
-    return cc_os_now_() - w->first_slept_at >= CC_LOCK_OWED_NS ? claim : 0;
+    uint32_t demand = w->in_vain < CC_LOCK_IN_VAIN ? OWED : OWED | INSISTED;
+    if (!w->has_slept || (seen & INSISTED) || (seen & demand) == demand) return 0;
+    return cc_os_now_() - w->first_slept_at >= CC_LOCK_OWED_NS ? demand : 0;
 }
 
 /* Whether what is in a held word stays there until the release. If NONE comes after LOST the last stores are seen with
@@ -567,18 +567,18 @@ static bool sleep_for_it_(waiter_t *w)
     bool woken = false; /* and it has not spun since */
     for (;;) {
         uint32_t seen = look_(w);
-        uint32_t claim;
+        uint32_t demand;
         if (may_take_(w, seen)) { /* take, take back, inherit */
             if (take_(w, seen)) return true;
         } else if (!is_sure_(seen)) { /* warn, be sure */
             make_sure_(w, seen);
         } else if (w->is_late) { /* give up; relaxed, here and below: passes on no data */
-            uint32_t left = w->has_claimed ? seen & ~paid_(w, seen) : seen;
+            uint32_t left = w->has_demanded ? seen & ~paid_(w, seen) : seen;
             if (cc_cas_relaxed(&w->lock->word, &seen, left | PARKED)) return false;
-        } else if ((claim = claim_(w, seen)) != 0) { /* claim, insist; before it spins: the holder may need this CPU */
-            if (!cc_cas_relaxed(&w->lock->word, &seen, seen | claim)) continue;
-            w->has_claimed = true;
-            w->insists = claim & INSISTED;
+        } else if ((demand = demand_(w, seen)) != 0) { /* demand, insist; before a spin: the holder may need this CPU */
+            if (!cc_cas_relaxed(&w->lock->word, &seen, seen | demand)) continue;
+            w->has_demanded = true;
+            w->insists = demand & INSISTED;
         } else if (woken) {
             if (spin_(w)) return true;
             cc_count_wake_in_vain_(CC_COUNT_LOCK_);

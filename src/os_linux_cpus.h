@@ -58,8 +58,8 @@ static uint32_t cgroup_cpus_(const char *table, const char *mounts)
 {
     char text[4096]; /* a line for each controller of version 1, some fifteen, and one for version 2 */
     char path[512];  /* where a path is longer, the quota is not seen */
-    uint32_t least = UINT32_MAX;
-    if (!read_file_(table, text, sizeof text)) return least;
+    uint32_t min = UINT32_MAX;
+    if (!read_file_(table, text, sizeof text)) return min;
     for (char *line = text, *next; line && *line; line = next) { /* "id:controllers:/group" */
         next = strchr(line, '\n');
         if (next) *next++ = 0;
@@ -76,13 +76,13 @@ static uint32_t cgroup_cpus_(const char *table, const char *mounts)
         if (strcmp(group, "/")) length += strlen(strcpy(path + root, group));
         for (;;) {
             uint32_t cpus = quota_cpus_(path, length, version_2);
-            if (cpus < least) least = cpus;
+            if (cpus < min) min = cpus;
             if (length <= root) break;
             do length--;
             while (length > root && path[length] != '/');
         }
     }
-    return least;
+    return min;
 }
 
 /* Adds the CPUs that a thread may run on (0: this one) to the mask; returns how many there are in it now. */

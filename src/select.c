@@ -26,21 +26,21 @@ bool cc_select_are_valid_(const cc_select_case_t *cases, size_t n)
 
 /* ---- Trying ----------------------------------------------------------------------------------------------------- */
 
-/* The case to begin with, so that each is the first as often as the others. Each thread has a number that goes up in
- * steps of 2^32 divided by the golden ratio, and wraps around. Of such a series every second number is spread as
- * evenly, and so is every n-th for most n: it is fair also to a thread that takes turns between several selects. Where
- * n is a large Fibonacci number the series moves slowly, and all have had their share only after some thousand selects.
- */
+/* The case to begin with, so that each is the first as often as the others. Each thread has a fraction of 2^32 that
+ * goes up in steps of 2^32 divided by the golden ratio, and wraps around. Of such a series every second number is
+ * spread as evenly, and so is every n-th for most n: it is fair also to a thread that goes from one select to another
+ * and back. Where n is a large Fibonacci number the series moves slowly, and all have had their share only after some
+ * thousand selects. */
 static size_t start_(size_t n, uint32_t order)
 {
     if (order == CC_SELECT_IN_ORDER) return 0;
 #if defined(CC_MODEL)
-    uint32_t turn = cc_backoff_seed_();
+    uint32_t fraction = cc_backoff_seed_();
 #else
-    static _Thread_local uint32_t turn;
-    turn += UINT32_C(2654435769);
+    static _Thread_local uint32_t fraction;
+    fraction += UINT32_C(2654435769);
 #endif
-    return (size_t)((uint64_t)turn * n >> 32);
+    return (size_t)((uint64_t)fraction * n >> 32);
 }
 
 static int try_(const cc_select_case_t *one)

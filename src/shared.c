@@ -486,8 +486,8 @@ static void leave_(cc_shared_t *shared)
 
 #if !defined(CC_MODEL)
 
-/* No page is larger than the header and the gap, and none is smaller than PAGE_LEAST. */
-enum { HEADER = 65536, GAP = 65536, PAGE_LEAST = 4096 };
+/* No page is larger than the header and the gap, and none is smaller than PAGE_MIN. */
+enum { HEADER = 65536, GAP = 65536, PAGE_MIN = 4096 };
 enum { VERSION = 3, NAME_MAX_ = 201 };
 #define MAGIC UINT32_C(0x636f6e63) /* "conc" */
 
@@ -656,7 +656,7 @@ static bool is_ours_(const cc_segment_t *shared_segment, size_t bytes, cc_channe
     if (cc_load_acquire(&shared_segment->magic) != MAGIC) return false; /* [shared.made] pairs with the creator's */
     cc_atomic_copy_(&segment, shared_segment, offsetof(cc_segment_t, participants));
     if (segment.version != VERSION || segment.layout != layout_()) return false;
-    if (segment.bytes != bytes && (bytes % PAGE_LEAST != 0 || bytes - segment.bytes >= HEADER)) return false;
+    if (segment.bytes != bytes && (bytes % PAGE_MIN != 0 || bytes - segment.bytes >= HEADER)) return false;
     if (segment.check != check_(&segment)) return false;
     if (segment.capacity == 0 || (segment.capacity & (segment.capacity - 1)) != 0) return false;
     options->capacity = (size_t)segment.capacity;

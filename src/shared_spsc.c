@@ -2,8 +2,8 @@
  *
  * A message is there when its slot is stamped, and its slot is free again when `head` is published. So a receiver that
  * dies leaves nothing behind but a `head` that lags behind `next`. A sender may have moved `tail` on for messages that
- * it never stamped, and within a burst it stamps the last one first. The next sender finds the true tail: the first
- * position from `head` on that is not stamped. What is stamped after that is of a burst that was not finished, and is
+ * it never stamped, and within a batch it stamps the last one first. The next sender finds the true tail: the first
+ * position from `head` on that is not stamped. What is stamped after that is of a batch that was not finished, and is
  * taken back. This is the same whether it is done once, twice, or by a sender that dies in the middle of it, and for a
  * sender that is between two messages it changes nothing; so it is done after any death.
  *

@@ -50,7 +50,7 @@ cc_snooze_t cc_snooze_learned_(cc_snooze_t planned, cc_ending_t ending, uint32_t
         pauses += spin_limit / 8;
         yields = YIELDS_MAX;
         break;
-    case CC_GAVE_WAY_:
+    case CC_RAN_SOMEBODY_:
         pauses -= pauses / 8;
         yields = YIELDS_MAX;
         break;
@@ -71,9 +71,10 @@ cc_snooze_t cc_snooze_learned_(cc_snooze_t planned, cc_ending_t ending, uint32_t
 
 cc_ending_t cc_snooze_slept_(cc_snooze_t planned, uint32_t asleep_at, uint32_t woken_at)
 {
-    uint64_t snoozed = (uint64_t)planned.pauses * cc_costs_pause_ps_() / 1000 + (uint64_t)planned.yields * CC_YIELD_NS_;
-    uint64_t waited = snoozed + (uint32_t)(woken_at - asleep_at);
-    return waited < cc_snooze_spin_limit_ns_() ? CC_SLEPT_SHORT_ : CC_SLEPT_LONG_;
+    uint64_t snoozed_ns =
+        (uint64_t)planned.pauses * cc_costs_pause_ps_() / 1000 + (uint64_t)planned.yields * CC_YIELD_NS_;
+    uint64_t waited_ns = snoozed_ns + (uint32_t)(woken_at - asleep_at);
+    return waited_ns < cc_snooze_spin_limit_ns_() ? CC_SLEPT_SHORT_ : CC_SLEPT_LONG_;
 }
 
 /* A thread that was off its CPU for so long has lost it to one that does not wait: a yield to a thread that waits, too,
@@ -91,7 +92,7 @@ cc_ending_t cc_snooze_yield_(uint64_t *now)
     cc_os_yield_();
     *now = cc_os_now_();
     if (cc_snooze_lost_cpu_(cpu, before, 0, *now)) return CC_SLEPT_LONG_;
-    return *now - before < RAN_NOBODY_NS ? CC_YIELDED_ : CC_GAVE_WAY_;
+    return *now - before < RAN_NOBODY_NS ? CC_YIELDED_ : CC_RAN_SOMEBODY_;
 }
 
 /* Two words say whether the CPUs are busy, for the whole process. Times are in ticks of 2^20 ns, which is about a
@@ -287,12 +288,12 @@ static _Thread_local uint32_t spun_, patience_;                                 
 bool cc_snooze_gives_way_(void)
 {
     if (CC_LIKELY_(spun_ <= patience_) || cc_snooze_calm_() != CC_CALM_) return false;
-    uint32_t least = cc_backoff_pauses_(PATIENCE_NS), alone = PATIENCE_ALONE * least;
+    uint32_t min = cc_backoff_pauses_(PATIENCE_NS), alone = PATIENCE_ALONE * min;
     uint64_t now = cc_os_now_();
     switch (cc_snooze_yield_(&now)) {
     case CC_YIELDED_: patience_ = patience_ < alone ? patience_ * 2 : alone; break;
-    case CC_GAVE_WAY_: patience_ = least; break;
-    default: patience_ = whose_() == OTHERS ? PATIENCE_BESIDE_OTHERS * least : alone; break;
+    case CC_RAN_SOMEBODY_: patience_ = min; break;
+    default: patience_ = whose_() == OTHERS ? PATIENCE_BESIDE_OTHERS * min : alone; break;
     }
     spun_ = 0;
     return true;

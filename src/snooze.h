@@ -26,12 +26,12 @@ typedef struct cc_snooze {
 
 /* How a wait ended, and what that says about the next one. */
 typedef enum {
-    CC_SPUN_,      /* while it spun: spinning pays */
-    CC_YIELDED_,   /* in a yield that ran nobody: the other side has a CPU of its own, spinning on would have done */
-    CC_GAVE_WAY_,  /* in a short yield that ran somebody: the other side needs this CPU, so spinning keeps it waiting */
-    CC_OVERTAKEN_, /* in a yield in which another thread got what both wait for: that says nothing */
-    CC_SLEPT_SHORT_, /* asleep, but within the time that is worth spinning for */
-    CC_SLEPT_LONG_   /* asleep for longer, or off its CPU for so long that sleeping would have been better */
+    CC_SPUN_,         /* while it spun: spinning pays */
+    CC_YIELDED_,      /* in a yield that ran nobody: the other side has a CPU of its own, spinning on would have done */
+    CC_RAN_SOMEBODY_, /* in a short yield that ran somebody: the other side needs this CPU, and spinning keeps it off */
+    CC_OVERTAKEN_,    /* in a yield in which another thread got what both wait for: that says nothing */
+    CC_SLEPT_SHORT_,  /* asleep, but within the time that is worth spinning for */
+    CC_SLEPT_LONG_    /* asleep for longer, or off its CPU for so long that sleeping would have been better */
 } cc_ending_t;
 
 /* How long, and for how many pauses, spinning is worth it before a sleep. Ask before the wait: at its end the caller

@@ -54,10 +54,10 @@ CC_TEMPLATE_ void cc_spsc_write_one_(cc_channel_t *channel, const void *message,
     cc_spsc_write_(channel, position, message, layout);
 }
 
-/* Writes the next n messages in batches of 8 lines, and each batch from its last message to its first: the receiver
- * waits for the first one, and when that is there so are the others. In their order the receiver would take each line
- * away while the sender still writes to it. (4 lines and 16 do as well: `concede bench channel.burst` on AMD Zen 4
- * under KVM.) */
+/* Writes the next n messages, a burst, in batches of 8 lines, and each batch from its last message to its first: the
+ * receiver waits for the first one, and when that is there so are the others. In their order the receiver would take
+ * each line away while the sender still writes to it. (4 lines and 16 do as well: `concede bench channel.burst` on AMD
+ * Zen 4 under KVM.) */
 enum { CC_SPSC_BATCH_LINES_ = 8 };
 CC_TEMPLATE_ void cc_spsc_write_many_(cc_channel_t *channel, const unsigned char *messages, size_t n,
                                       cc_slot_layout_t layout)

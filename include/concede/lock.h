@@ -18,10 +18,10 @@
  * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with
  * more threads than CPUs. But nobody starves: if a thread still waits half a millisecond after it first slept, a turn
  * is owed to those that have slept. The next release hands the lock over to one of them, and a newcomer cannot take it
- * meanwhile; then whoever runs may take it again, until one that has slept is awake and claims the next turn. One that
+ * meanwhile; then whoever runs may take it again, until one that has slept is awake and demands the next turn. One that
  * was woken in vain four times insists: from then on each release hands over, until it has had its turn. Where the
  * system wakes sleepers in the order in which they fell asleep, as Linux does, all come to their turn; how long that
- * takes grows with their number. One that waits in acquire_spin cannot claim a turn, but after half a millisecond it
+ * takes grows with their number. One that waits in acquire_spin cannot demand a turn, but after half a millisecond it
  * may take what is handed over, as one that has slept; if such are many they may keep it among themselves.
  *
  * A condition that the lock protects is waited for with an event:
@@ -139,7 +139,7 @@ CC_MUST_USE_ CC_INLINE_ bool cc_lock_acquire_timeout(cc_lock_t *lock, uint64_t n
 }
 
 /* Takes the lock without ever sleeping in the kernel or calling it: for places that may not block. It may spin for
- * long, and forever if the holder cannot run. No time is promised: it cannot claim a turn, it only has a chance at
+ * long, and forever if the holder cannot run. No time is promised: it cannot demand a turn, it only has a chance at
  * each release. */
 CC_INLINE_ void cc_lock_acquire_spin(cc_lock_t *lock)
 {

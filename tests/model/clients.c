@@ -468,7 +468,7 @@ static void lock_spins_setup(void)
     lock_setup_on(2);
 }
 
-/* Who claims insists, so that few threads come to it. */
+/* Who demands a turn insists, so that few threads come to it. */
 static void lock_insists_setup(void)
 {
     lock_setup();

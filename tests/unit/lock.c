@@ -294,7 +294,7 @@ TEST(a_few_lost_races_are_no_reason_to_stay_away)
     }
 }
 
-static waiter_t one_who_has_slept(bool has_claimed);
+static waiter_t one_who_has_slept(bool has_demanded);
 
 TEST(in_a_crowd_a_newcomer_holds_back_before_it_looks_again)
 {
@@ -333,8 +333,8 @@ static uint32_t learned_in_crowd(uint32_t cpus, uint32_t crowd, unsigned section
 TEST(waits_that_lose_one_short_section_after_the_other_make_a_crowd_and_others_forget_it)
 {
     CHECK_EQ(learned_in_crowd(CROWD_CPUS + 1, 0, UNLUCKY, 1000), 0);
-    CHECK(learned_in_crowd(CROWD_CPUS + 1, 0, UNLUCKY + 5, 1000) >= CROWD_MOST - 1);
-    CHECK_EQ(learned_in_crowd(CROWD_CPUS + 1, CROWD_MOST, 0, 20000), 0);
+    CHECK(learned_in_crowd(CROWD_CPUS + 1, 0, UNLUCKY + 5, 1000) >= CROWD_MAX - 1);
+    CHECK_EQ(learned_in_crowd(CROWD_CPUS + 1, CROWD_MAX, 0, 20000), 0);
     CHECK_EQ(learned_in_crowd(CROWD_CPUS, 0, UNLUCKY + 5, 1000), 0);
 }
 
@@ -696,22 +696,22 @@ TEST(a_grant_that_crosses_the_timeout_is_taken)
     CHECK(is_free_(lock.word));
 }
 
-/* What a sleeper does when it wakes up, whether it has claimed or not. */
-static waiter_t one_who_has_slept(bool has_claimed)
+/* What a sleeper does when it wakes up, whether it has demanded or not. */
+static waiter_t one_who_has_slept(bool has_demanded)
 {
-    waiter_t w = { .lock = &lock, .has_slept = true, .may_inherit = true, .has_claimed = has_claimed };
+    waiter_t w = { .lock = &lock, .has_slept = true, .may_inherit = true, .has_demanded = has_demanded };
     return w;
 }
 
 TEST(a_debt_is_paid_once_to_whoever_has_slept)
 {
-    for (unsigned has_claimed = 0; has_claimed < 2; has_claimed++) {
+    for (unsigned has_demanded = 0; has_demanded < 2; has_demanded++) {
         set_up(1);
         lock.word = HELD | PARKED | OWED;
         cc_lock_release(&lock);
         CHECK_EQ(state(), PARKED | OWED);
         CHECK(!cc_lock_try_acquire(&lock));
-        waiter_t w = one_who_has_slept(has_claimed);
+        waiter_t w = one_who_has_slept(has_demanded);
         CHECK(may_take_(&w, lock.word) && take_(&w, lock.word));
         CHECK_EQ(state(), HELD | PARKED);
         cc_lock_release(&lock);
@@ -733,7 +733,7 @@ static void others_are_owed_a_turn(void)
     }
 }
 
-TEST(while_a_turn_is_owed_nobody_claims_another)
+TEST(while_a_turn_is_owed_nobody_demands_another)
 {
     for (uint32_t cpus = 1; cpus <= 2; cpus++) {
         set_up_held(cpus);
@@ -744,16 +744,16 @@ TEST(while_a_turn_is_owed_nobody_claims_another)
     }
 }
 
-static void another_claims(void)
+static void another_demands(void)
 {
     fake.now_ns += 20 * MS;
     lock.word |= OWED;
 }
 
-TEST(whoever_gives_up_without_a_claim_leaves_the_claims_of_others)
+TEST(whoever_gives_up_without_a_demand_leaves_the_demands_of_others)
 {
     set_up_held(1);
-    fake.before_sleep = another_claims;
+    fake.before_sleep = another_demands;
     FAKE_SCRIPT({ ETIMEDOUT, 20 * MS });
     CHECK(!cc_lock_acquire_timeout(&lock, 10 * MS));
     CHECK_EQ(state(), HELD | PARKED | OWED);
@@ -784,7 +784,7 @@ TEST(whoever_is_woken_in_vain_again_and_again_has_its_turn_before_newcomers_have
         fake.asleep = others_have_every_turn;
         cc_lock_acquire(&lock);
         CHECK(turns_of_others > CC_LOCK_IN_VAIN);      /* for a while that is allowed */
-        CHECK(turns_of_others <= CC_LOCK_IN_VAIN + 2); /* the first is too early for a claim */
+        CHECK(turns_of_others <= CC_LOCK_IN_VAIN + 2); /* the first is too early for a demand */
         CHECK_EQ(lock.word & (OWED | INSISTED), 0);
         cc_lock_release(&lock);
         CHECK(is_free_(lock.word));
@@ -820,7 +820,7 @@ TEST(whoever_gives_up_takes_away_what_it_insists_on_and_leaves_it_to_another_who
     CHECK(!cc_lock_acquire_timeout(&lock, 10 * MS));
     CHECK_EQ(fake.waits, 9);
     CHECK_EQ(lock.word % RELEASES & (HELD | PARKED | OWED | INSISTED), HELD | PARKED);
-    set_up_held(1); /* it has claimed by then, but another insists */
+    set_up_held(1); /* it has demanded by then, but another insists */
     fake.before_sleep = another_insists;
     FAKE_SCRIPT({ 0, 2 * MS }, { 0, 0 });
     CHECK(!cc_lock_acquire_timeout(&lock, 10 * MS));

@@ -62,7 +62,7 @@ TEST(waits_that_pay_grow_and_waits_that_do_not_shrink)
     for (int i = 0; i < 4; i++) s = cc_snooze_learned_(s, CC_SLEPT_SHORT_, LIMIT);
     CHECK_EQ(s.pauses, LIMIT);
     CHECK_EQ(s.yields, YIELDS_MAX);
-    cc_snooze_t shorter = cc_snooze_learned_(s, CC_GAVE_WAY_, LIMIT);
+    cc_snooze_t shorter = cc_snooze_learned_(s, CC_RAN_SOMEBODY_, LIMIT);
     CHECK(shorter.pauses < s.pauses);
     CHECK_EQ(shorter.yields, YIELDS_MAX);
 }
@@ -80,7 +80,7 @@ TEST(a_yield_says_whom_it_ran)
 {
     set_up();
     CHECK_EQ(yield_for(600), CC_YIELDED_);
-    CHECK_EQ(yield_for(3400), CC_GAVE_WAY_);
+    CHECK_EQ(yield_for(3400), CC_RAN_SOMEBODY_);
     CHECK_EQ(yield_for(SLICE), CC_SLEPT_LONG_);
 }
 
@@ -152,7 +152,7 @@ TEST(a_cpu_that_was_lost_to_one_of_our_own_threads_is_not_busy)
 {
     set_up();
     fake.on_yield = one_of_ours_runs;
-    for (int i = 0; i < 10; i++) CHECK_EQ(yield_for(SLICE), CC_GAVE_WAY_);
+    for (int i = 0; i < 10; i++) CHECK_EQ(yield_for(SLICE), CC_RAN_SOMEBODY_);
     CHECK_EQ(cc_snooze_calm_(), CC_CALM_);
 }
 

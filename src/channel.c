@@ -98,7 +98,7 @@ size_t cc_channel_capacity(const cc_channel_t *channel)
 size_t cc_channel_len(const cc_channel_t *channel)
 {
     bool spsc = cc_channel_is_spsc_(channel);
-    if (cc_channel_is_shared_(channel) && cc_shared_is_mpmc_(channel)) return cc_shared_mpmc_len_(channel);
+    if (cc_channel_is_shared_(channel) && !spsc) return cc_shared_mpmc_len_(channel);
     /* relaxed, all: the answer may be old before it is returned */
     cc_index_ head = cc_load_relaxed(spsc ? &channel->spsc.head : &channel->mpmc.head.position);
     cc_index_ tail = cc_load_relaxed(spsc ? &channel->spsc.tail : &channel->mpmc.tail.position);
@@ -139,7 +139,7 @@ void cc_channel_close_any_(cc_channel_t *channel)
 
 bool cc_channel_is_closed_any_(const cc_channel_t *channel)
 {
-    if (!cc_channel_is_spsc_(channel)) /* [channel.closed] pairs with the or in cc_channel_close() */
+    if (cc_channel_is_private_mpmc_(channel)) /* [channel.closed] pairs with the or in cc_channel_close() */
         return (cc_load_acquire(&channel->mpmc.tail.position) & CC_MPMC_CLOSED_) != 0;
     if (cc_channel_is_shared_(channel)) return cc_shared_is_closed_(channel);
     return cc_load_acquire(&channel->closed) != CC_CHANNEL_OPEN_; /* [channel.closed] pairs with the swap in close */
@@ -150,7 +150,7 @@ bool cc_channel_is_closed_any_(const cc_channel_t *channel)
 static size_t send_now_(cc_channel_t *channel, const void *messages, size_t n)
 {
     const unsigned char *bytes = (const unsigned char *)messages;
-    if (!cc_channel_is_spsc_(channel)) return cc_mpmc_send_now_(channel, bytes, n);
+    if (cc_channel_is_private_mpmc_(channel)) return cc_mpmc_send_now_(channel, bytes, n);
     if (cc_channel_is_shared_(channel)) return cc_shared_send_now_(channel, bytes, n);
     return cc_spsc_send_now_(channel, bytes, n);
 }
@@ -158,14 +158,14 @@ static size_t send_now_(cc_channel_t *channel, const void *messages, size_t n)
 static size_t recv_now_(cc_channel_t *channel, void *messages, size_t n)
 {
     unsigned char *bytes = (unsigned char *)messages;
-    if (!cc_channel_is_spsc_(channel)) return cc_mpmc_recv_now_(channel, bytes, n);
+    if (cc_channel_is_private_mpmc_(channel)) return cc_mpmc_recv_now_(channel, bytes, n);
     if (cc_channel_is_shared_(channel)) return cc_shared_recv_now_(channel, bytes, n);
     return cc_spsc_recv_now_(channel, bytes, n);
 }
 
 static bool is_drained_(cc_channel_t *channel)
 {
-    if (!cc_channel_is_spsc_(channel)) return cc_mpmc_is_drained_(channel);
+    if (cc_channel_is_private_mpmc_(channel)) return cc_mpmc_is_drained_(channel);
     return cc_channel_is_shared_(channel) ? cc_shared_is_drained_(channel) : cc_spsc_is_drained_(channel);
 }
 
@@ -212,7 +212,7 @@ static const struct stage {
 
 bool cc_channel_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
-    if (!cc_channel_is_spsc_(channel)) return cc_mpmc_has_(channel, direction, n);
+    if (cc_channel_is_private_mpmc_(channel)) return cc_mpmc_has_(channel, direction, n);
     return cc_channel_is_shared_(channel) ? cc_shared_has_(channel, direction, n) : cc_spsc_has_(channel, direction, n);
 }
 
@@ -282,7 +282,7 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
     int result;
     await.snooze_iters = channel->snooze_iters;
     await.in_channel = true;
-    await.relayed = !cc_channel_is_spsc_(channel);
+    await.relayed = cc_channel_is_private_mpmc_(channel);
     await.probe_began = CC_PROBE_BEGAN_(channel__wait__end);
     CC_PROBE_(channel__wait__begin, channel, direction);
     for (;;) {
@@ -325,7 +325,7 @@ CC_NOINLINE_ int cc_channel_send_one_(cc_channel_t *channel, const void *message
 {
     size_t done;
     if (!fits_(channel, size)) return EINVAL;
-    if (!cc_channel_is_spsc_(channel) && cc_mpmc_send_one_(channel, message, channel->layout)) return 0;
+    if (cc_channel_is_private_mpmc_(channel) && cc_mpmc_send_one_(channel, message, channel->layout)) return 0;
     int result = try_send_(channel, message, 1, &done);
     if (result != EAGAIN || !waits) return result;
     return wait_(channel, CC_SENDING_, (void *)(uintptr_t)message, 1, &done, deadline);
@@ -335,7 +335,7 @@ CC_NOINLINE_ int cc_channel_recv_one_(cc_channel_t *channel, void *message, size
 {
     size_t done;
     if (!fits_(channel, size)) return EINVAL;
-    if (!cc_channel_is_spsc_(channel) && cc_mpmc_recv_one_(channel, message, channel->layout)) return 0;
+    if (cc_channel_is_private_mpmc_(channel) && cc_mpmc_recv_one_(channel, message, channel->layout)) return 0;
     int result = try_recv_(channel, message, 1, &done);
     if (result != EAGAIN || !waits) return result;
     return wait_(channel, CC_RECEIVING_, message, 1, &done, deadline);

@@ -13,6 +13,12 @@ CC_TEMPLATE_ bool cc_channel_is_shared_(const cc_channel_t *channel)
     return channel->allocated_before == CC_CHANNEL_SHARED_;
 }
 
+/* Whether it is MPMC, and of this process alone. */
+CC_TEMPLATE_ bool cc_channel_is_private_mpmc_(const cc_channel_t *channel)
+{
+    return channel->shape >> 62 == 0;
+}
+
 /* The event where those wait who send, or those who receive. */
 CC_TEMPLATE_ cc_event_t *cc_channel_event_(cc_channel_t *channel, cc_direction_t direction)
 {
@@ -64,10 +70,9 @@ int cc_channel_recv_one_(cc_channel_t *channel, void *message, size_t size, bool
 
 /* ---- Between processes: shared.c, shared_spsc.c, shared_mpmc.c -------------------------------------------------- */
 
-/* Such a channel says that it is SPSC, so that the inline path is tried first. If it is MPMC it has a shape that no
- * inline path takes for its own. */
-#define CC_SHARED_MPMC_SHAPE_(size) (cc_channel_shape_(CC_CHANNEL_SPSC, (size)) | UINT64_C(1) << 62)
-bool cc_shared_is_mpmc_(const cc_channel_t *channel);
+/* If such a channel is SPSC the inline path is tried first. If it is MPMC it has a shape that no inline path takes for
+ * its own. */
+#define CC_SHARED_MPMC_SHAPE_(size) (cc_channel_shape_(CC_CHANNEL_MPMC, (size)) | UINT64_C(1) << 62)
 size_t cc_shared_mpmc_len_(const cc_channel_t *channel);
 
 /* Makes a wait for the channel sleep in the segment, and learn in memory of this process. */

@@ -142,7 +142,7 @@ static void check_destroy_(cc_channel_t *channel, cc_direction_t direction)
 
 /* The shape of a channel that was destroyed, which no other has, together with the thread that did it. By that
  * cc_select_debug_() knows it. */
-#define DESTROYED (UINT64_C(1) << 62)
+#define DESTROYED (UINT64_C(3) << 62)
 
 void(cc_channel_debug_destroy_)(cc_channel_t *channel)
 {

@@ -72,11 +72,9 @@ size_t cc_spsc_send_now_(cc_channel_t *channel, const unsigned char *messages, s
 
 void *cc_channel_reserve_any_(cc_channel_t *channel)
 {
-    if (cc_channel_is_shared_(channel)) {
-        if (cc_shared_is_mpmc_(channel)) return NULL;
-        cc_shared_spsc_mend_sender_(channel);
-    }
-    if (!cc_channel_is_spsc_(channel) || room_(channel, 1) == 0) return NULL;
+    if (!cc_channel_is_spsc_(channel)) return NULL;
+    if (cc_channel_is_shared_(channel)) cc_shared_spsc_mend_sender_(channel);
+    if (room_(channel, 1) == 0) return NULL;
     channel->spsc.reserved = (cc_index_)(channel->spsc.tail + 1);
     return cc_channel_slot_(channel, channel->spsc.tail, channel->layout);
 }

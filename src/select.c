@@ -198,14 +198,16 @@ static bool do_first_(cc_selector_t *selector, cc_event_await_t *await, size_t s
 }
 
 /* What the wait has taught: a long sleep, that nothing comes soon from any of the channels; anything else, how soon
- * something came from the one that ended it. An MPMC channel learns nothing from a sleep that it ended. */
+ * something came from the one that ended it. A channel whose threads relay, which is
+ * MPMC and private, learns nothing from a sleep that it ended. */
 static void teach_channels_(const cc_selector_t *selector, const cc_event_await_t *await, size_t ended_by)
 {
     for (size_t i = 0; i < selector->count; i++) {
         const cc_select_case_t *one = &selector->cases[i];
         cc_channel_t *channel = one->channel;
         if (!channel || channel->snooze_iters != CC_SNOOZE_ADAPTIVE) continue;
-        bool learns = i == ended_by ? !await->slept || cc_channel_is_spsc_(channel) : await->ending == CC_SLEPT_LONG_;
+        bool learns =
+            i == ended_by ? !await->slept || !cc_channel_is_private_mpmc_(channel) : await->ending == CC_SLEPT_LONG_;
         if (learns) cc_event_learn_from_(learner_(one), await);
     }
 }

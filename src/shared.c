@@ -35,7 +35,7 @@ static bool says_(uint32_t word, uint32_t state)
 static void bury_(cc_shared_t *shared, uint32_t participant, uint32_t word)
 {
     uint32_t dead = word - CC_ALIVE_ + CC_DEATH_ + CC_DEAD_;
-    if (shared->kind == CC_CHANNEL_SPSC) {
+    if (cc_channel_is_spsc_(cc_shared_channel(shared))) {
         cc_shared_spsc_bury_(cc_shared_channel(shared));
         dead -= CC_DEAD_; /* no slot carries its number, so that another may have it at once */
     }
@@ -352,40 +352,35 @@ bool cc_shared_select_reports_(const cc_selector_t *selector, bool has_time, siz
 
 /* ---- The two kinds ---------------------------------------------------------------------------------------------- */
 
-bool cc_shared_is_mpmc_(const cc_channel_t *channel)
-{
-    return cc_shared_of_(channel)->kind == CC_CHANNEL_MPMC;
-}
-
 size_t cc_shared_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n)
 {
-    if (cc_shared_is_mpmc_(channel)) return cc_shared_mpmc_send_now_(channel, messages, n);
+    if (!cc_channel_is_spsc_(channel)) return cc_shared_mpmc_send_now_(channel, messages, n);
     cc_shared_spsc_mend_sender_(channel);
     return cc_spsc_send_now_(channel, messages, n);
 }
 
 size_t cc_shared_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n)
 {
-    if (cc_shared_is_mpmc_(channel)) return cc_shared_mpmc_recv_now_(channel, messages, n);
+    if (!cc_channel_is_spsc_(channel)) return cc_shared_mpmc_recv_now_(channel, messages, n);
     cc_shared_spsc_mend_receiver_(channel);
     return cc_spsc_recv_now_(channel, messages, n);
 }
 
 bool cc_shared_is_drained_(cc_channel_t *channel)
 {
-    return cc_shared_is_mpmc_(channel) ? cc_shared_mpmc_is_drained_(channel) : cc_spsc_is_drained_(channel);
+    return cc_channel_is_spsc_(channel) ? cc_spsc_is_drained_(channel) : cc_shared_mpmc_is_drained_(channel);
 }
 
 bool cc_shared_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
-    return cc_shared_is_mpmc_(channel) ? cc_shared_mpmc_has_(channel, direction, n)
-                                       : cc_spsc_has_(channel, direction, n);
+    return cc_channel_is_spsc_(channel) ? cc_spsc_has_(channel, direction, n)
+                                        : cc_shared_mpmc_has_(channel, direction, n);
 }
 
 size_t cc_shared_end_run_(cc_channel_t *channel, cc_direction_t direction)
 {
-    return cc_shared_is_mpmc_(channel) ? cc_shared_mpmc_end_run_(channel, direction)
-                                       : cc_spsc_end_run_(channel, direction);
+    return cc_channel_is_spsc_(channel) ? cc_spsc_end_run_(channel, direction)
+                                        : cc_shared_mpmc_end_run_(channel, direction);
 }
 
 bool cc_shared_is_closed_(const cc_channel_t *channel)
@@ -458,7 +453,8 @@ static int join_(cc_shared_t *shared)
         bool contended = false;
         number = take_number_(shared, &contended);
         if (number != 0) break;
-        if (shared->kind == CC_CHANNEL_MPMC) contended |= cc_shared_mpmc_sweep_(cc_shared_channel(shared));
+        if (!cc_channel_is_spsc_(cc_shared_channel(shared)))
+            contended |= cc_shared_mpmc_sweep_(cc_shared_channel(shared));
         if (!contended) break;
         fall_out_of_step_();
     }
@@ -466,7 +462,7 @@ static int join_(cc_shared_t *shared)
     CC_SHARED_SELF_(shared) = number;
     /* The sender before this process may have died since it looked. This process may send from now on, and finds out
      * first how far that one got. */
-    if (shared->kind == CC_CHANNEL_SPSC) cc_shared_spsc_bury_(cc_shared_channel(shared));
+    if (cc_channel_is_spsc_(cc_shared_channel(shared))) cc_shared_spsc_bury_(cc_shared_channel(shared));
     for (uint32_t k = 1; k < CC_PARTICIPANTS_; k++) {
         /* [shared.buried] as above. This process is not told of deaths before it came. */
         CC_SHARED_REPORTED_(shared)[k] = cc_load_acquire(&shared->segment->participants[k]) / CC_DEATH_;
@@ -569,7 +565,6 @@ static void unmap_(cc_shared_t *shared)
 static void set_private_(cc_shared_t *shared, const cc_channel_options_t *options, size_t capacity)
 {
     cc_channel_t *channel = cc_shared_channel(shared);
-    shared->kind = options->kind;
     channel->shape = cc_channel_shape_(CC_CHANNEL_SPSC, options->message_size);
     channel->mask = capacity - 1;
     channel->layout = cc_slot_layout_(options->message_size);

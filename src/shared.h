@@ -65,7 +65,6 @@ struct cc_shared {
     int own;                             /* its descriptor */
     uint32_t self;                       /* the number of this process as a participant */
     uint32_t forks;                      /* cc_os_forks_() when it was opened */
-    uint32_t kind;                       /* CC_CHANNEL_SPSC or CC_CHANNEL_MPMC */
     uint32_t looked_at;                  /* when this process last looked for deaths; in ms */
     uint32_t looking;                    /* whether a thread of it is doing so now */
     uint32_t waits;                      /* how often it has waited: a guess */

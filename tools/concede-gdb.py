@@ -101,7 +101,7 @@ def channel_of(event):
             address = event - next(f.bitpos // 8 for f in kind.fields() if f.name == field)
             channel = at(address, "channel")
             size, mask = int(channel["layout"]["message_size"]), int(channel["mask"])
-            if size and int(channel["shape"]) & (1 << 63) - 1 == size and mask & mask + 1 == 0 and address % 64 == 0:
+            if size and int(channel["shape"]) & (1 << 62) - 1 == size and mask & mask + 1 == 0 and address % 64 == 0:
                 return address, function
         except gdb.error:
             pass

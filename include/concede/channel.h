@@ -170,6 +170,7 @@ CC_INLINE_ uint64_t cc_channel_shape_(uint32_t kind, size_t message_size)
     return (uint64_t)kind << 63 | (uint64_t)message_size;
 }
 
+/* Also of a channel between processes. */
 CC_INLINE_ bool cc_channel_is_spsc_(const cc_channel_t *channel)
 {
     return channel->shape >> 63 != 0;

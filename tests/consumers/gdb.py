@@ -19,7 +19,7 @@ PROGRAM = r"""
 cc_lock_t lock = CC_LOCK_INIT, free_lock = CC_LOCK_INIT;
 cc_event_t event = CC_EVENT_INIT, idle_event = CC_EVENT_INIT;
 cc_parker_t parker = CC_PARKER_INIT, with_token = CC_PARKER_INIT, fresh_parker = CC_PARKER_INIT;
-cc_channel_t *spsc, *mpmc;
+cc_channel_t *spsc, *mpmc, *between;
 uint32_t never;
 static uint64_t messages[7];
 static long who[7];
@@ -46,6 +46,11 @@ int main(void)
     if (cc_channel_create(&mpmc, &options) != 0) return 1;
     for (int i = 0; i < 4; i++)
         if (cc_channel_send(mpmc, messages) != 0) return 1;
+    cc_shared_t *shared;
+    int fd;
+    if (cc_shared_create_fd(&shared, &options, &fd) != 0) return 1;
+    between = cc_shared_channel(shared);
+    if (cc_channel_send(between, messages) != 0) return 1;
     cc_parker_unpark(&with_token);
     cc_lock_acquire(&lock);
     for (uintptr_t i = 0; i < 7; i++) pthread_create(&threads[i], NULL, body, (void *)i);
@@ -59,7 +64,8 @@ int main(void)
     return 0;
 }
 """
-OBJECTS = ["lock", "free_lock", "event", "idle_event", "parker", "with_token", "fresh_parker", "*spsc", "*mpmc"]
+OBJECTS = ["lock", "free_lock", "event", "idle_event", "parker", "with_token", "fresh_parker", "*spsc", "*mpmc",
+           "*between"]
 
 
 def installed(stripped):
@@ -95,7 +101,7 @@ def objects_are_told_in_words():
     need(found == {"lock": "held, 2 asleep", "free_lock": "free", "event": "1 asleep",
                    "idle_event": "nobody waits", "parker": "asleep", "with_token": "a token",
                    "fresh_parker": "no token", "*spsc": "SPSC, 0 of 1024, receiver asleep",
-                   "*mpmc": "MPMC, 4 of 4, 2 senders asleep"}, found)
+                   "*mpmc": "MPMC, 4 of 4, 2 senders asleep", "*between": "MPMC, 1 of 4"}, found)
 
 
 # Who is owed a lock gets it within microseconds, so the debugger itself writes that into the word.

@@ -110,7 +110,6 @@ static cc_channel_t *make_shared(struct place *at, cc_segment_t *own, const cc_c
     memset(own, 0, sizeof *own);
     model_check(cc_channel_init(&at->channel, sizeof at->channel + sizeof at->slots, options, &made) == 0);
     at->shared.segment = own;
-    at->shared.kind = options->kind;
     made->shape = cc_channel_shape_(CC_CHANNEL_SPSC, options->message_size);
     made->allocated_before = CC_CHANNEL_SHARED_;
     if (options->kind == CC_CHANNEL_MPMC) {
@@ -540,7 +539,7 @@ static void step_and_send_one(void)
 static void open_and_send(void)
 {
     make_a_step();
-    if (place.shared.kind == CC_CHANNEL_SPSC && !model_is_dead(1)) return;
+    if (cc_channel_is_spsc_(&place.channel) && !model_is_dead(1)) return;
     model_check(join_(&place.shared) == 0);
     try_to_send();
 }

@@ -16,6 +16,20 @@ static void create(uint32_t kind, size_t capacity)
     if (cc_channel_create(&channel, &options) != 0) _exit(9);
 }
 
+/* A private one where the system has none that is shared. */
+static void create_shared(uint32_t kind)
+{
+    cc_shared_t *shared;
+    int fd;
+    cc_channel_options_t options = { 8, sizeof(int), kind, CC_SNOOZE_ADAPTIVE };
+    int error = cc_shared_create_fd(&shared, &options, &fd);
+    if (error != 0 && error != ENOSYS) _exit(9);
+    if (error == 0)
+        channel = cc_shared_channel(shared);
+    else
+        create(kind, 8);
+}
+
 static pthread_t start(void *(*function)(void *))
 {
     pthread_t thread;
@@ -63,11 +77,16 @@ static void nothing_wrong(void)
         pthread_join(receiver, NULL);
     }
     cc_channel_destroy(channel);
-    create(CC_CHANNEL_MPMC, 8);
-    pthread_t threads[4];
-    for (int i = 0; i < 4; i++) threads[i] = start(i % 2 ? sends : receives);
-    for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
-    cc_channel_destroy(channel);
+    for (int shared = 0; shared < 2; shared++) {
+        pthread_t threads[4];
+        if (shared)
+            create_shared(CC_CHANNEL_MPMC);
+        else
+            create(CC_CHANNEL_MPMC, 8);
+        for (int i = 0; i < 4; i++) threads[i] = start(i % 2 ? sends : receives);
+        for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+        cc_channel_destroy(channel);
+    }
     cc_channel_destroy(NULL);
 }
 
@@ -92,6 +111,11 @@ static void nothing_wrong_in_a_select(void)
     if (cc_select(NULL, 1, CC_SELECT_FAIR, &which) != EINVAL) _exit(9);
     if (cc_channel_fd(channel, CC_SELECT_RECV, &fd) != 0 || !cc_channel_arm(channel, CC_SELECT_RECV)) _exit(9);
     cc_channel_destroy(channel);
+    for (uint32_t kind = CC_CHANNEL_MPMC; kind <= CC_CHANNEL_SPSC; kind++) {
+        create_shared(kind);
+        cc_select_case_t one = CC_SELECT_CASE_SEND(channel, &out);
+        if (cc_select(&one, 1, CC_SELECT_FAIR, &which) != 0) _exit(9);
+    }
 }
 
 /* The child has the channel, and not the thread that waits on it. */
@@ -165,19 +189,9 @@ static void a_second_receiver_selects(void)
     selects_for_ever(NULL);
 }
 
-/* A private one where the system has none that is shared. */
 static void two_receivers_of_a_shared_one(void)
 {
-    cc_shared_t *shared;
-    int fd;
-    cc_channel_options_t options = CC_CHANNEL_OPTIONS_INIT(8, sizeof(int));
-    options.kind = CC_CHANNEL_SPSC;
-    int error = cc_shared_create_fd(&shared, &options, &fd);
-    if (error != 0 && error != ENOSYS) _exit(9);
-    if (error == 0)
-        channel = cc_shared_channel(shared);
-    else
-        create(CC_CHANNEL_SPSC, 8);
+    create_shared(CC_CHANNEL_SPSC);
     start(receives_for_ever);
     usleep(50000);
     receives_for_ever(NULL);

@@ -252,7 +252,7 @@ static CC_NOINLINE_ int do_one_or_wait_(cc_select_case_t *cases, size_t n, size_
 {
     if (CC_UNLIKELY_(!cc_select_are_valid_(cases, n))) return EINVAL;
     if (CC_LIKELY_(do_one_(cases, n, start, false, which))) return 0;
-    if (deadline == 0) return EAGAIN;
+    if (deadline == CC_SELECT_NO_WAIT_) return EAGAIN;
     return wait_for_one_(cases, n, start, which, deadline);
 }
 

@@ -69,7 +69,11 @@ typedef struct cc_select_case {
     { (channel), (void *)(uintptr_t)(message), CC_SELECT_SEND, 0, NULL, NULL, NULL }
 /* clang-format on */
 
-/* What all forms do. With a deadline of 0 it tries: EAGAIN if no case is ready. */
+/* In place of a deadline: it does not wait, and says EAGAIN if no case is ready. It is not a parameter of its own,
+ * because that would cost a register on the way of a message that is there. */
+#define CC_SELECT_NO_WAIT_ UINT64_C(0)
+
+/* What all forms do. */
 CC_API int cc_select_any_(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which, uint64_t deadline);
 
 /* What code that was compiled with CC_DEBUG, or for ThreadSanitizer, does around it. */
@@ -120,7 +124,7 @@ CC_INLINE_ int cc_select(cc_select_case_t *cases, size_t n, uint32_t order, size
 CC_MUST_USE_ CC_INLINE_ int cc_select_until(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which,
                                             uint64_t deadline)
 {
-    return CC_SELECT_TSAN_(cases, n, order, which, deadline != 0 ? deadline : 1);
+    return CC_SELECT_TSAN_(cases, n, order, which, deadline != CC_SELECT_NO_WAIT_ ? deadline : 1); /* both are past */
 }
 
 /* The same, waiting for at most `ns` nanoseconds. 0; ETIMEDOUT; EINVAL. */
@@ -133,7 +137,7 @@ CC_MUST_USE_ CC_INLINE_ int cc_select_timeout(cc_select_case_t *cases, size_t n,
 /* The same, if one of the cases can be done now. 0; EAGAIN; EINVAL. Never blocks. */
 CC_MUST_USE_ CC_INLINE_ int cc_select_try(cc_select_case_t *cases, size_t n, uint32_t order, size_t *which)
 {
-    return CC_SELECT_TSAN_(cases, n, order, which, 0);
+    return CC_SELECT_TSAN_(cases, n, order, which, CC_SELECT_NO_WAIT_);
 }
 
 /* The descriptor that tells when a try of this operation is worth it: for poll, epoll, kqueue, io_uring. It is the

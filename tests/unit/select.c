@@ -264,7 +264,7 @@ TEST(a_bad_case_is_an_error_as_soon_as_it_is_looked_at)
         REQUIRE(cc_channel_create(&full, &options) == 0);
         cc_select_case_t two[] = { CC_SELECT_CASE_RECV(full, &out), CC_SELECT_CASE_RECV(full, NULL) };
         CHECK_EQ(cc_channel_try_send(full, &in), 0);
-        CHECK_EQ((cc_select_debug_)(two, 2, CC_SELECT_IN_ORDER, &which, 0), EINVAL);
+        CHECK_EQ((cc_select_debug_)(two, 2, CC_SELECT_IN_ORDER, &which, CC_SELECT_NO_WAIT_), EINVAL);
         CHECK_EQ(cc_select_try(&two[1], 1, CC_SELECT_IN_ORDER, &which), EINVAL);
         CHECK(which == CHANNELS && cc_channel_len(full) == 1);
         CHECK_EQ(cc_select_try(two, 2, CC_SELECT_IN_ORDER, &which), 0);

@@ -114,11 +114,36 @@ size_t cc_channel_len(const cc_channel_t *channel)
 
 /* ---- Closing ---------------------------------------------------------------------------------------------------- */
 
-/* Nobody sleeps through a close. It is written before this looks for sleepers, and a thread that goes to sleep
- * announces itself before its last try, which looks for the close: fence.h says why one of the two sees the other. What
- * becomes of a message that is sent meanwhile stands with the kind: channel_spsc.c, channel_mpmc.h.
+/* A close may come at any moment of any call. Why that is right, in one place:
  *
- * MPMC: bit 0 of the tail is the close; `closed` only tells a thread that spins to try. */
+ *   Nobody sleeps through it. The close is written before this looks for sleepers, and a thread that goes to sleep
+ *   announces itself before its last try, which looks for the close: fence.h says why one of the two sees the other.
+ *
+ *   No message that was accepted is lost. Empty, and then closed, is not yet the end: a message may have come in
+ *   between, and it counts. So a receiver that finds the channel closed looks once more, in try_recv_().
+ *
+ *   MPMC: both sides agree on what was accepted. The close sets bit 0 of `tail`, and a sender takes a position by
+ *   changing that very word: either before the close, and then a receiver will have its message, or not at all.
+ *   (`closed` only tells a thread that spins to try.)
+ *
+ *   MPMC: the last receiver learns of the end. The close wakes all, but one who then finds a message that is half-sent
+ *   goes back to sleep, and the sender that finishes it wakes one only. So the end is something for another, as a
+ *   message is: a receiver that had announced itself, and then takes the last message or finds the end, wakes the next
+ *   one by cc_channel_relay_rest_(), and so on to the last.
+ *
+ *   SPSC: both sides agree, too, although the sender takes its positions with no swap. Three accesses matter:
+ *
+ *     the sender                     whoever closes          the receiver, which found no message
+ *     S1 stamps the slot             C  closed = CLOSED      R1 reads closed: CLOSED
+ *        light fence                                            heavy fence
+ *     S2 reads closed                                        R2 reads the stamp
+ *
+ *   If S2 reads OPEN, the message counts and the sender says so. Then R2 sees the stamp: R1 saw the close, S2 did not,
+ *   and a fence stands before S2 and before R2, so S1 comes before R2. If S2 reads CLOSED the sender knows, and so may
+ *   the receiver; both change `closed` by a compare-and-swap, and whoever comes first is right:
+ *
+ *     CLOSED -> ACCEPTED   by the sender: its messages count; the receiver looks once more and gets them
+ *     CLOSED -> DRAINED    by the receiver: it says EPIPE; what the sender stamped and it did not get does not count */
 void cc_channel_close_any_(cc_channel_t *channel)
 {
     uint32_t open = CC_CHANNEL_OPEN_;
@@ -178,8 +203,7 @@ static int try_send_(cc_channel_t *channel, const void *messages, size_t n, size
     return cc_channel_is_closed(channel) ? EPIPE : EAGAIN;
 }
 
-/* The same for receiving. Empty, and then closed, is not yet the end: a message may have come in between, and it
- * counts. So a receiver that finds the channel closed looks once more. */
+/* The same for receiving. If the channel is closed it looks once more: see Closing. */
 static int try_recv_(cc_channel_t *channel, void *messages, size_t n, size_t *done)
 {
     *done = recv_now_(channel, messages, n);

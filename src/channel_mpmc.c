@@ -120,11 +120,8 @@ bool cc_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
     return cc_load_relaxed(cc_mpmc_stamp_(channel, last, channel->layout)) == cc_mpmc_awaited_(last, direction);
 }
 
-/* Reads the position, then the stamp there. "Nothing" counts only if the position has not moved in between.
- *
- * The end of a closed channel is something, too. The close wakes all, but a receiver that then finds a message that is
- * half-sent goes back to sleep, and the sender that finishes it wakes one only. So a receiver that had
- * announced itself, and then takes the last message or finds the end, wakes the next one, and so on to the last. */
+/* Reads the position, then the stamp there. "Nothing" counts only if the position has not moved in between. The end of
+ * a closed channel is something, too: channel.c, Closing. */
 bool cc_mpmc_has_more_(cc_channel_t *channel, cc_direction_t direction)
 {
     cc_mpmc_side_t *side = cc_mpmc_side_(channel, direction);

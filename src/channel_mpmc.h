@@ -10,8 +10,7 @@
  * What 1 has seen still holds in 2: while the position stands, nobody else may use that slot. So the compare-and-swap
  * needs no order of its own; the stamps order the messages. A burst takes several positions with one compare-and-swap.
  *
- * The close sets bit 0 of `tail`. A position is taken by changing that very word: either before the close, and then a
- * receiver will have its message, or not at all. */
+ * The close sets bit 0 of `tail`; channel.c, Closing, says why. */
 #ifndef CONCEDE_SRC_CHANNEL_MPMC_H
 #define CONCEDE_SRC_CHANNEL_MPMC_H
 

@@ -1,18 +1,5 @@
-/* channel_spsc.c: the out-of-line half of channel_spsc.h.
- *
- * The close. It may come at any moment of a send, and of a receive. Three accesses matter:
- *
- *     the sender                     whoever closes          the receiver, which found no message
- *     S1 stamps the slot             C  closed = CLOSED      R1 reads closed: CLOSED
- *        light fence                                            heavy fence
- *     S2 reads closed                                        R2 reads the stamp
- *
- * If S2 reads OPEN, the message counts and the sender says so. Then R2 sees the stamp: R1 saw the close, S2 did not,
- * and a fence stands before S2 and before R2, so S1 comes before R2. If S2 reads CLOSED the sender knows, and so may
- * the receiver; both change `closed` by a compare-and-swap, and whoever comes first is right:
- *
- *     CLOSED -> ACCEPTED   by the sender: its messages count; the receiver looks once more and gets them
- *     CLOSED -> DRAINED    by the receiver: it says EPIPE; what the sender stamped and it did not get does not count */
+/* channel_spsc.c: the out-of-line half of channel_spsc.h. What a close does to the last message is argued in channel.c:
+ * Closing. */
 #include "channel.h"
 
 #include <errno.h>

@@ -114,7 +114,9 @@ typedef struct cc_mpmc {
 } cc_mpmc_t;
 #define CC_MPMC_CLOSED_ ((cc_index_)1)
 
-/* closed     says                                                             who moves it
+/* Whether it is closed; src/channel.c, Closing, says what follows from it.
+ *
+ * closed     says                                                             who moves it
  * OPEN       nobody has closed the channel                                    close -> CLOSED
  * CLOSED     no further message is accepted (MPMC: bit 0 of the tail         SPSC only: the sender -> ACCEPTED,
  *            says so first)                                                   the receiver -> DRAINED

@@ -9,8 +9,8 @@
  * The stamp travels on the message's own cache line, so a message costs one transfer of a line between the CPUs. The
  * sender remembers `head` and reads it only when there seems to be no room, so a stream costs hardly more.
  *
- * A close may come between 1 and 4 of the sender. So the sender looks at `closed` again in 4; what happens then stands
- * in channel_spsc.c. */
+ * A close may come between 1 and 4 of the sender. So the sender looks at `closed` again in 4; why that is enough stands
+ * in src/channel.c: Closing. */
 #include <concede/channel.h> /* before the guard: channel.h comes back here when the channel's layout stands */
 #ifndef CONCEDE_CHANNEL_SPSC_H
 #define CONCEDE_CHANNEL_SPSC_H

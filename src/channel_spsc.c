@@ -32,9 +32,9 @@ size_t cc_spsc_sent_slow_(cc_channel_t *channel, size_t n)
     return counts < n ? counts : n; /* it is more only if another process breaks the rules */
 }
 
-int cc_spsc_closed_result_(void)
+int cc_spsc_sent_one_slow_(cc_channel_t *channel)
 {
-    return EPIPE;
+    return cc_spsc_sent_slow_(channel, 1) == 1 ? 0 : EPIPE;
 }
 
 /* How many messages fit, for a sender that wants so many slots. It reads `head` only where the value that the sender
@@ -84,7 +84,7 @@ bool cc_spsc_is_drained_(cc_channel_t *channel)
     if (seen == CC_CHANNEL_OPEN_ || seen == CC_CHANNEL_MEND_) return false;
     if (seen == CC_CHANNEL_DRAINED_) return true;
     if (cc_channel_is_shared_(channel)) cc_shared_fence_heavy_(); /* [spsc.close] for a sender in another process */
-    cc_fence_heavy_(); /* [spsc.close] pairs with the light fence in cc_spsc_sent_() */
+    cc_fence_heavy_(); /* [spsc.close] pairs with the light fence in cc_spsc_is_asleep_or_closed_() */
     if (cc_spsc_has_message_(channel, channel->layout)) return false;
     seen = CC_CHANNEL_CLOSED_;
     if (cc_cas_release(&channel->closed, &seen, CC_CHANNEL_DRAINED_)) { /* [spsc.last] pairs with the sender's load */

@@ -17,11 +17,10 @@
 
 CC_BEGIN_DECLS
 
-/* What the sender does after a message when the receiver sleeps or the channel is closed; returns how many of the n
- * messages count as sent. */
+/* What the sender does after n messages, or one, when the receiver sleeps or the channel is closed. The first returns
+ * how many of them count as sent, the second 0 or EPIPE, which this header cannot name: it includes no <errno.h>. */
 CC_API CC_COLD_ size_t cc_spsc_sent_slow_(cc_channel_t *channel, size_t n);
-/* Returns EPIPE: this header cannot name it, because it includes no <errno.h>. */
-CC_API CC_COLD_ int cc_spsc_closed_result_(void);
+CC_API CC_COLD_ int cc_spsc_sent_one_slow_(cc_channel_t *channel);
 /* What the receiver does after a message when the sender sleeps. Not CC_COLD_: gcc would take the look before it for
  * cold. */
 CC_API void cc_spsc_published_slow_(cc_channel_t *channel);
@@ -76,22 +75,26 @@ CC_TEMPLATE_ void cc_spsc_write_many_(cc_channel_t *channel, const unsigned char
     }
 }
 
-/* After n messages were stamped: wakes the receiver if it sleeps, and looks whether the channel was closed meanwhile.
- * Returns how many of them count as sent. */
-CC_TEMPLATE_ size_t cc_spsc_sent_(cc_channel_t *channel, size_t n)
+/* After a stamp: whether the receiver sleeps, or the channel was closed meanwhile. */
+CC_TEMPLATE_ bool cc_spsc_is_asleep_or_closed_(cc_channel_t *channel)
 {
     bool asleep = cc_event_has_waiters_(&channel->not_empty); /* [channel.sleep] the stamp before, the event after */
     /* relaxed: [spsc.close], by the fence in the look before it */
     bool closed = cc_load_relaxed(&channel->closed) != CC_CHANNEL_OPEN_;
-    if (CC_UNLIKELY_(asleep || closed)) return cc_spsc_sent_slow_(channel, n);
-    return n;
+    return asleep || closed;
+}
+
+/* After n messages were stamped: returns how many of them count as sent. */
+CC_TEMPLATE_ size_t cc_spsc_sent_(cc_channel_t *channel, size_t n)
+{
+    return CC_UNLIKELY_(cc_spsc_is_asleep_or_closed_(channel)) ? cc_spsc_sent_slow_(channel, n) : n;
 }
 
 /* Sends one message, for which there is room. Returns 0 or EPIPE. */
 CC_TEMPLATE_ int cc_spsc_send_one_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout)
 {
     cc_spsc_write_one_(channel, message, layout);
-    return CC_LIKELY_(cc_spsc_sent_(channel, 1) == 1) ? 0 : cc_spsc_closed_result_();
+    return CC_UNLIKELY_(cc_spsc_is_asleep_or_closed_(channel)) ? cc_spsc_sent_one_slow_(channel) : 0;
 }
 
 /* ---- The receiver ----------------------------------------------------------------------------------------------- */

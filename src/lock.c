@@ -603,8 +603,7 @@ bool cc_lock_try_acquire_slow_(cc_lock_t *lock)
 static uint64_t spin_ns_(uint64_t left)
 {
     if (!cc_costs_may_spin_()) return 0;
-    uint64_t limit = cc_costs_spin_limit_ns_();
-    uint64_t ns = CC_LOCK_SPIN_NS < limit ? CC_LOCK_SPIN_NS : limit;
+    uint64_t ns = cc_snooze_allowed_ns_(CC_LOCK_SPIN_NS);
     return ns < left ? ns : left;
 }
 

@@ -7,15 +7,19 @@
 #include "costs.h"
 #include "os.h"
 
+uint64_t cc_snooze_allowed_ns_(uint64_t pays)
+{
+    uint64_t allowed = cc_costs_spin_limit_ns_();
+    return pays < allowed ? pays : allowed;
+}
+
 /* A wake-up takes `wake_ns` to arrive, about half of it work (`concede info` on AMD Zen 3 under KVM: 35 us, of which 11
  * us in the waker and 10 us in the woken). By that alone half of it would be enough. But two sides that answer each
  * other and fell asleep once find back only if each spins for as long as the other takes to wake up, and that is what
  * is left of `wake_ns` after the call that woke it: about three quarters. */
 uint64_t cc_snooze_spin_limit_ns_(void)
 {
-    uint64_t pays = cc_costs_wake_ns_() * UINT64_C(3) / 4;
-    uint64_t allowed = cc_costs_spin_limit_ns_(); /* by a quota of CPU time */
-    return pays < allowed ? pays : allowed;
+    return cc_snooze_allowed_ns_(cc_costs_wake_ns_() * UINT64_C(3) / 4);
 }
 
 uint32_t cc_snooze_spin_limit_(void)

@@ -1,5 +1,5 @@
 /* snooze.h: how a wait divides its time between spinning, yielding and sleeping. Event and channel ask here
- * for all of it, the lock for how to yield.
+ * for all of it, the lock for how to yield and for how long a quota lets it spin.
  *
  * Three rules:
  *
@@ -33,6 +33,9 @@ typedef enum {
     CC_SLEPT_SHORT_,  /* asleep, but within the time that is worth spinning for */
     CC_SLEPT_LONG_    /* asleep for longer, or off its CPU for so long that sleeping would have been better */
 } cc_ending_t;
+
+/* How long a wait may spin for which this time would pay: less under a quota of CPU time. */
+uint64_t cc_snooze_allowed_ns_(uint64_t pays);
 
 /* How long, and for how many pauses, spinning is worth it before a sleep. Ask before the wait: at its end the caller
  * has something to do. */

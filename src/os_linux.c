@@ -82,14 +82,13 @@ static long futex_wait_(const uint32_t *word, uint32_t expected, uint64_t deadli
 
 static long futex_wake_(const uint32_t *word, uint32_t count, int scope)
 {
-    int threads_max = count < INT32_MAX ? (int)count : INT32_MAX;
+    int threads = count < INT32_MAX ? (int)count : INT32_MAX;
     long result = -ENOSYS;
 #if defined(SYS_futex)
-    result = SYSTEM_CALL(SYS_futex, word, FUTEX_WAKE_ | scope, threads_max, NULL, NULL, 0);
+    result = SYSTEM_CALL(SYS_futex, word, FUTEX_WAKE_ | scope, threads, NULL, NULL, 0);
 #endif
 #if defined(SYS_futex_time64)
-    if (result == -ENOSYS)
-        result = SYSTEM_CALL(SYS_futex_time64, word, FUTEX_WAKE_ | scope, threads_max, NULL, NULL, 0);
+    if (result == -ENOSYS) result = SYSTEM_CALL(SYS_futex_time64, word, FUTEX_WAKE_ | scope, threads, NULL, NULL, 0);
 #endif
     return result;
 }

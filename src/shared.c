@@ -565,13 +565,11 @@ static void unmap_(cc_shared_t *shared)
 static void set_private_(cc_shared_t *shared, const cc_channel_options_t *options, size_t capacity)
 {
     cc_channel_t *channel = cc_shared_channel(shared);
-    channel->shape = cc_channel_shape_(CC_CHANNEL_SPSC, options->message_size);
+    bool mpmc = options->kind == CC_CHANNEL_MPMC;
+    size_t size = options->message_size;
+    channel->shape = mpmc ? CC_SHARED_MPMC_SHAPE_(size) : cc_channel_shape_(CC_CHANNEL_SPSC, size);
     channel->mask = capacity - 1;
-    channel->layout = cc_slot_layout_(options->message_size);
-    if (options->kind == CC_CHANNEL_MPMC) {
-        channel->shape = CC_SHARED_MPMC_SHAPE_(options->message_size);
-        channel->layout = cc_shared_mpmc_layout_(options->message_size);
-    }
+    channel->layout = mpmc ? cc_shared_mpmc_layout_(size) : cc_slot_layout_(size);
     channel->snooze_iters = options->snooze_iters;
     channel->allocated_before = CC_CHANNEL_SHARED_;
 }

@@ -75,9 +75,8 @@ cc_snooze_t cc_snooze_learned_(cc_snooze_t planned, cc_ending_t ending, uint32_t
 
 cc_ending_t cc_snooze_slept_(cc_snooze_t planned, uint32_t asleep_at, uint32_t woken_at)
 {
-    uint64_t snoozed_ns =
-        (uint64_t)planned.pauses * cc_costs_pause_ps_() / 1000 + (uint64_t)planned.yields * CC_YIELD_NS_;
-    uint64_t waited_ns = snoozed_ns + (uint32_t)(woken_at - asleep_at);
+    uint64_t snoozed = (uint64_t)planned.pauses * cc_costs_pause_ps_() / 1000 + (uint64_t)planned.yields * CC_YIELD_NS_;
+    uint64_t waited_ns = snoozed + (uint32_t)(woken_at - asleep_at);
     return waited_ns < cc_snooze_spin_limit_ns_() ? CC_SLEPT_SHORT_ : CC_SLEPT_LONG_;
 }
 

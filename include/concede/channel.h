@@ -306,8 +306,10 @@ CC_TEMPLATE_ int cc_channel_send_(cc_channel_t *channel, const void *message, cc
                                   uint64_t deadline)
 {
     const size_t size = layout.message_size;
-    if (CC_LIKELY_(cc_channel_is_spsc_of_(channel, size) && cc_spsc_room_(channel) > 0))
-        return cc_spsc_send_one_(channel, message, layout);
+    if (CC_LIKELY_(cc_channel_is_spsc_of_(channel, size) && cc_spsc_room_(channel) > 0)) {
+        cc_spsc_write_one_(channel, message, layout);
+        return CC_UNLIKELY_(cc_spsc_is_asleep_or_closed_(channel)) ? cc_spsc_sent_one_slow_(channel) : 0;
+    }
     return CC_TSAN_SEND_(int, channel, message, size,
                          CC_DEBUG_AS_(CC_SENDING_, int, channel,
                                       waits ? cc_channel_send_any_(channel, message, size, deadline)

@@ -90,13 +90,6 @@ CC_TEMPLATE_ size_t cc_spsc_sent_(cc_channel_t *channel, size_t n)
     return CC_UNLIKELY_(cc_spsc_is_asleep_or_closed_(channel)) ? cc_spsc_sent_slow_(channel, n) : n;
 }
 
-/* Sends one message, for which there is room. Returns 0 or EPIPE. */
-CC_TEMPLATE_ int cc_spsc_send_one_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout)
-{
-    cc_spsc_write_one_(channel, message, layout);
-    return CC_UNLIKELY_(cc_spsc_is_asleep_or_closed_(channel)) ? cc_spsc_sent_one_slow_(channel) : 0;
-}
-
 /* ---- The receiver ----------------------------------------------------------------------------------------------- */
 
 CC_TEMPLATE_ bool cc_spsc_has_message_(const cc_channel_t *channel, cc_slot_layout_t layout)

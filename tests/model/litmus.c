@@ -199,7 +199,7 @@ static void execute(void)
         else if (!strcmp(s->what, "read"))
             model_read(&data, sizeof data), *r = data;
         else
-            model_check(!"a statement of the litmus language");
+            model_check(false && "a statement of the litmus language");
     }
 }
 

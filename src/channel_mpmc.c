@@ -56,17 +56,20 @@ static size_t take_positions_(cc_channel_t *channel, cc_direction_t direction, s
             if (seen == *position) return 0;
         } else if (cc_cas_relaxed(&side->position, &seen, (cc_index_)(seen + (cc_index_)(2 * ready)))) {
             return ready; /* relaxed swap: the stamps order the messages */
-        } else if (cc_costs_may_spin_()) {
-            /* On a single CPU there is nothing to back off from: the thread that won is not running now. */
-            if (range == 0) {
-                range = LOST_LEAST_NS;
-                rng = cc_backoff_seed_();
-            }
-            cc_backoff_pause_(cc_backoff_random_(&rng) % cc_backoff_pauses_(range) + 1);
-            uint64_t before = cc_os_now_();
-            seen = cc_load_relaxed(&side->position);
-            range = range_after_loss_(range, cc_os_now_() - before);
         }
+        /* A position that moved while this thread looked at its slot is a lost race, too. Where lines are far, it moves
+         * during every look; one that looked on at once would take lines from the winner with each look and have no
+         * position for it. `concede simulate channel.many`, 128:128 on `xeon-4x64`: 118 to 123 M/s, without the wait
+         * 78 to 84. */
+        if (!cc_costs_may_spin_()) continue; /* on a single CPU the thread that won is not running now */
+        if (range == 0) {
+            range = LOST_LEAST_NS;
+            rng = cc_backoff_seed_();
+        }
+        cc_backoff_pause_(cc_backoff_random_(&rng) % cc_backoff_pauses_(range) + 1);
+        uint64_t before = cc_os_now_();
+        seen = cc_load_relaxed(&side->position);
+        range = range_after_loss_(range, cc_os_now_() - before);
     }
 }
 

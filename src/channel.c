@@ -58,6 +58,7 @@ int cc_channel_init(void *memory, size_t bytes, const cc_channel_options_t *opti
         cc_index_ position = (cc_index_)(2 * i);
         *cc_slot_stamp_(cc_channel_slot_(c, position, c->layout), c->layout) = position;
     }
+    if (options->kind == CC_CHANNEL_MPMC) cc_mpmc_init_(c);
     cc_fence_heavy_(); /* settles which fence it is: until then every send would take the full one */
     *channel = c;
     return 0;

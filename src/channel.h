@@ -34,6 +34,9 @@ CC_TEMPLATE_ void cc_channel_notify_(cc_channel_t *channel, cc_direction_t direc
         cc_channel_notify_slow_(channel, direction, whom);
 }
 
+/* MPMC: what is fixed for a channel beyond what both kinds have. */
+void cc_mpmc_init_(cc_channel_t *channel);
+
 /* Send up to n messages, or receive them, without waiting, and return how many; 0 if none can be, or the channel is
  * closed. */
 size_t cc_spsc_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n);

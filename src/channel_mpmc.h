@@ -66,16 +66,19 @@ CC_TEMPLATE_ unsigned char *cc_mpmc_take_one_(cc_channel_t *channel, cc_directio
  * messages before them are sent or received. But only in a stream: where this side has not had to wait for some time,
  * the other one is far away; else this thread would take lines from the other side that it is about to write.
  *
- * The number is from `concede bench channel.many channel.map` on 2 CPUs of AMD Zen 4 under KVM and `concede simulate
- * channel.many channel.pool`. 16 positions are four lines of 8-byte messages. 8 are half as fast across sockets; 24 are
- * faster there, but lose a twentieth with 16:16 on the 2 CPUs; and 8 before the swap lose a tenth. */
-enum { CC_MPMC_AHEAD_ = 16 };
+ * The numbers are from `concede bench channel.many channel.map` on 2 CPUs of AMD Zen 4 under KVM and `concede simulate
+ * channel.many channel.pool`. 16 positions are four lines of 8-byte messages. On the 2 CPUs 24 lose a twentieth with
+ * 16:16, and 8 before the swap lose a tenth. With many CPUs lines may come from another die or socket, and in the time
+ * of one transfer there can be no more messages than are asked for ahead: across the sockets of `epyc-2x64` 32 allow
+ * 162 M/s, and 16 allow 81. 40 are no better there, and `xeon-4x64` loses a fifth. */
+enum { CC_MPMC_AHEAD_ = 16, CC_MPMC_AHEAD_FAR_ = 32 };
 CC_TEMPLATE_ void cc_mpmc_prefetch_(cc_channel_t *channel, cc_direction_t direction, cc_index_ position,
                                     cc_slot_layout_t layout)
 {
-    cc_index_ from = cc_load_relaxed(&cc_mpmc_side_(channel, direction)->prefetch_from); /* relaxed: a guess */
+    const cc_mpmc_side_t *side = cc_mpmc_side_(channel, direction);
+    cc_index_ from = cc_load_relaxed(&side->prefetch_from); /* relaxed: a guess */
     if ((cc_index_)(position - from) <= (cc_index_)-1 / 2)
-        CC_ARCH_PREFETCH_WRITE_(cc_mpmc_stamp_(channel, (cc_index_)(position + 2 * CC_MPMC_AHEAD_), layout));
+        CC_ARCH_PREFETCH_WRITE_(cc_mpmc_stamp_(channel, (cc_index_)(position + side->ahead), layout));
 }
 
 CC_TEMPLATE_ bool cc_mpmc_send_one_(cc_channel_t *channel, const void *message, cc_slot_layout_t layout)

@@ -269,6 +269,11 @@ bool cc_costs_are_known_(void)
     return cc_load_relaxed(&costs_.pause_ps) != 0; /* relaxed: cc_costs_pause_ps_() looks again */
 }
 
+bool cc_costs_has_many_cpus_(void)
+{
+    return cc_costs_cpus_() > CC_FEW_CPUS_;
+}
+
 bool cc_costs_has_quota_(void)
 {
     uint32_t cpus = cc_costs_cpus_();

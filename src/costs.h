@@ -14,6 +14,11 @@ uint32_t cc_costs_cpus_(void);
  * Any thread. */
 bool cc_costs_are_known_(void);
 
+/* Whether there are so many CPUs that a line may come from another die or socket. What that needs costs something where
+ * all are near each other. Any thread. */
+enum { CC_FEW_CPUS_ = 8 }; /* and no more: as many as `desktop` of sim/machines has */
+bool cc_costs_has_many_cpus_(void);
+
 /* Whether a quota limits the CPU time of this process to less than what the CPUs have that it may run on. The first
  * call reads the quota, which takes some ten microseconds. Any thread. */
 bool cc_costs_has_quota_(void);

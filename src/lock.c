@@ -320,7 +320,6 @@ static bool is_awaited_(const waiter_t *w)
  * With few CPUs there is no crowd, however many the threads: only those that run look. There the rule takes a tenth to
  * a third of the rate with 100 ns outside on 2 CPUs of AMD EPYC under KVM (lock.map), and a twentieth on 8 simulated
  * ones. */
-enum { CROWD_CPUS = 8 };
 enum { CROWD = 4 /* from here on */, CROWD_MAX = 8, CROWD_NOTED = 16, CROWD_FORGOTTEN = 256 };
 static CC_ALIGNED_(CC_CACHE_LINE) uint32_t crowds_[NUMBERS];
 
@@ -331,7 +330,7 @@ static uint32_t *crowd_of_(const waiter_t *w)
 
 static bool may_be_crowd_(const waiter_t *w)
 {
-    return !w->never_calls && cc_costs_cpus_() > CROWD_CPUS; /* the first call may ask the system */
+    return !w->never_calls && cc_costs_has_many_cpus_(); /* the first call may ask the system */
 }
 
 static void note_crowd_(const waiter_t *w, uint32_t *rng)

@@ -107,6 +107,8 @@ typedef struct cc_mpmc_side {
     CC_ALIGNED_(CC_CACHE_LINE) cc_index_ position; /* of the next message; taken by compare-and-swap */
     cc_index_ at_wait;                             /* `position` when a thread last had to wait: a guess */
     cc_index_ prefetch_from;                       /* from this position on lines are prefetched: a guess */
+    cc_index_ ahead;                               /* what is prefetched is so far from a position; fixed at init */
+    cc_index_ run;                                 /* messages between waits, about: a guess */
 } cc_mpmc_side_t;
 typedef struct cc_mpmc {
     cc_mpmc_side_t tail; /* where messages are sent; bit 0 of the position: closed */

@@ -6,6 +6,7 @@
 #define CC_SNOOZE_START_NS     0
 #define CC_SNOOZE_START_YIELDS 0
 #define CC_EVENT_AWAY_NS       0
+#define CC_EVENT_CLAIMS_LAST   1 /* as with many CPUs, where more can happen */
 #define CC_LOCK_SPIN_NS        1
 #define CC_LOCK_OWED_NS        1 /* the clock stands still unless it jumps */
 /* Sleeps after which an event makes its notifiers fence: set by each setup. As many that find nobody end it. */

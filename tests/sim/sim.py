@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,17 @@ def figures(*arguments, metric="rate"):
     """{(workload, cpus, name): value} of one metric."""
     rows = csv.DictReader(simulate(*arguments, "--csv").splitlines())
     return {(r["workload"], int(r["cpus"]), r["name"]): float(r["value"]) for r in rows if r["metric"] == metric}
+
+
+def number_of(machine, key):
+    """What the description of a machine says, as a number."""
+    lines = (SOURCE / "sim/machines" / (machine + ".machine")).read_text().splitlines()
+    return next(float(line.split()[1]) for line in lines if line.split()[0] == key)
+
+
+def ahead():
+    """How many positions ahead an MPMC channel asks for lines on a machine of many CPUs."""
+    return int(re.search(r"CC_MPMC_AHEAD_FAR_ = (\d+)", (SOURCE / "src/channel_mpmc.h").read_text()).group(1))
 
 
 @case
@@ -81,10 +93,12 @@ def a_channel_that_many_threads_want_does_not_collapse(machine):
         for cpus in (8, 32, 128):
             ours, theirs = (found[workload, cpus, name] for name in ("concede mpmc", "array queue"))
             need(ours > 1.5 * theirs, "%s %d: %s, array queue %s" % (workload, cpus, ours, theirs))
-    few = found["channel.many", 8, "concede mpmc"]
+    # Eight pairs are within a socket; beyond it no more is possible than what is asked for ahead, in each distance.
+    allowed = 1000 * ahead() / number_of(machine, "line_remote")
+    few = min(found["channel.many", 8, "concede mpmc"], allowed)
     for cpus in (32, 128):
         many = found["channel.many", cpus, "concede mpmc"]
-        need(many > 0.45 * few, "%d:%d %s, 8:8 %s" % (cpus, cpus, many, few))
+        need(many > 0.45 * few, "%d:%d %s, 8:8 or what is possible %s" % (cpus, cpus, many, few))
 
 
 @case
@@ -96,7 +110,7 @@ def a_cohort_lock_beats_a_queue_lock_across_sockets():
 
 # Where doc/simulation.md promises that nothing collapses: one machine of many dies, one of one mesh. Each: workload,
 # implementation, machine, CPUs, and the least share of the rate at the first count. As many events as the program has
-# by itself: in the first 250000 a channel of 127 receivers still begins, and its share is 0.69 to 0.78 by the seed.
+# by itself: in the first 250000 a channel still begins.
 @case(
     each=[
         "cas.fetch_mul; concede kept; epyc-2x64; 8,64,128; 0.75",
@@ -104,6 +118,7 @@ def a_cohort_lock_beats_a_queue_lock_across_sockets():
         "lock.tight; concede; epyc-2x64; 8,64,128; 0.75",
         "lock.tight; concede; xeon-4x64; 8,64,256; 0.75",
         "channel.pool; concede mpmc; arm-128; 8,127; 0.75",
+        "channel.many; concede mpmc; xeon-2x32; 8,64; 0.85",
     ]
 )
 def no_collapse_where_none_is_promised(what):

@@ -902,16 +902,22 @@ static const void *ahead_of_sender(size_t positions)
     return cc_mpmc_stamp_(ch, (cc_index_)(ch->mpmc.tail.position + 2 * positions - 2), ch->layout);
 }
 
-/* How many messages are sent from here until a line is asked for. */
-static int sent_until_asked(void)
+/* How many messages are sent from here until the line so many positions ahead is asked for; -1: it is not. */
+static int sent_until_asked_ahead(size_t positions)
 {
     uint32_t value = 0;
     asked_for = NULL;
-    for (int i = 0;; i++) {
+    for (int i = 0; i < LONG_RUN; i++) {
         REQUIRE(cc_channel_try_send(ch, &value) == 0);
         REQUIRE(cc_channel_try_recv(ch, &value) == 0);
-        if (asked_for == ahead_of_sender(CC_MPMC_AHEAD_)) return i;
+        if (asked_for == ahead_of_sender(positions)) return i;
     }
+    return -1;
+}
+
+static int sent_until_asked(void)
+{
+    return sent_until_asked_ahead(CC_MPMC_AHEAD_);
 }
 
 TEST(after_a_wait_an_mpmc_side_asks_for_no_lines_until_the_other_is_away)
@@ -925,6 +931,23 @@ TEST(after_a_wait_an_mpmc_side_asks_for_no_lines_until_the_other_is_away)
     for (int i = AFTER_SHORT_RUN + 1; i < LONG_RUN; i++) CHECK_EQ(sent_until_asked(), 0);
     CHECK_EQ(cc_mpmc_end_run_(ch, CC_SENDING_), LONG_RUN);
     CHECK_EQ(sent_until_asked(), AFTER_LONG_RUN);
+    tear_down();
+}
+
+TEST(with_many_cpus_an_mpmc_side_asks_farther_ahead_and_goes_by_several_runs)
+{
+    if (sizeof(cc_index_) == 1) return; /* positions are shorter than a run */
+    set_up(1024, sizeof(uint32_t), CC_CHANNEL_MPMC, 0, CC_FEW_CPUS_ + 1);
+    ch->mpmc.head.prefetch_from = (cc_index_)-1 / 4; /* the receiver does not ask */
+    for (int i = 0; i < 2 * LONG_RUN; i++) CHECK_EQ(sent_until_asked_ahead(CC_MPMC_AHEAD_FAR_), 0);
+    CHECK_EQ(cc_mpmc_end_run_(ch, CC_SENDING_), 2 * LONG_RUN);
+    CHECK_EQ(cc_mpmc_end_run_(ch, CC_SENDING_), LONG_RUN); /* another thread in the same wait */
+    CHECK_EQ(sent_until_asked_ahead(CC_MPMC_AHEAD_FAR_), AFTER_LONG_RUN);
+    CHECK_EQ(cc_mpmc_end_run_(ch, CC_SENDING_), (LONG_RUN + AFTER_LONG_RUN + 1) / 2);
+    CHECK_EQ(sent_until_asked_ahead(CC_MPMC_AHEAD_FAR_), AFTER_SHORT_RUN);
+    tear_down();
+    set_up(1024, sizeof(uint32_t), CC_CHANNEL_MPMC, 0, CC_FEW_CPUS_);
+    CHECK_EQ(sent_until_asked(), 0);
     tear_down();
 }
 

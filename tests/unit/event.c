@@ -450,6 +450,24 @@ TEST(many_notifiers_that_find_nobody_go_back_to_the_light_fence)
     }
 }
 
+TEST(with_many_cpus_they_do_so_although_a_claimed_thread_is_not_back_yet)
+{
+    for (uint32_t cpus = 8; cpus <= 9; cpus++) {
+        set_up();
+        cc_costs_t costs = *cc_costs();
+        costs.cpus = cpus;
+        cc_costs_set(&costs);
+        for (int sleeps = 0; sleeps < 4; sleeps++) sleep_once();
+        (void)!cc_event_listen(&event);
+        cc_event_notify_one(&event);
+        CHECK_EQ(event.waiters, FENCED_BITS | CC_EVENT_CLAIM_);
+        for (int idle = 0; idle < MOST_IDLE; idle++) cc_event_notify_one(&event);
+        CHECK_EQ(event.waiters, CC_EVENT_CLAIM_ | (cpus == 8 ? FENCED_BITS : 0));
+        cc_event_cancel(&event);
+        CHECK_EQ(event.waiters, cpus == 8 ? FENCED_BITS : 0);
+    }
+}
+
 TEST(who_sleeps_is_found_whoever_takes_the_fence)
 {
     static const uint32_t bits[] = { 0, CC_EVENT_FENCED_, FENCED_BITS };

@@ -299,7 +299,7 @@ static waiter_t one_who_has_slept(bool has_demanded);
 TEST(in_a_crowd_a_newcomer_holds_back_before_it_looks_again)
 {
     for (uint32_t crowd = CROWD - 1; crowd <= CROWD; crowd++) {
-        set_up_held(CROWD_CPUS + 1);
+        set_up_held(CC_FEW_CPUS_ + 1);
         waiter_t w = one_who_has_slept(false);
         *crowd_of_(&w) = crowd;
         release_at_pause = 1;
@@ -332,10 +332,10 @@ static uint32_t learned_in_crowd(uint32_t cpus, uint32_t crowd, unsigned section
 /* By chance: a wait in 16 and a wait in 256 change the number. */
 TEST(waits_that_lose_one_short_section_after_the_other_make_a_crowd_and_others_forget_it)
 {
-    CHECK_EQ(learned_in_crowd(CROWD_CPUS + 1, 0, UNLUCKY, 1000), 0);
-    CHECK(learned_in_crowd(CROWD_CPUS + 1, 0, UNLUCKY + 5, 1000) >= CROWD_MAX - 1);
-    CHECK_EQ(learned_in_crowd(CROWD_CPUS + 1, CROWD_MAX, 0, 20000), 0);
-    CHECK_EQ(learned_in_crowd(CROWD_CPUS, 0, UNLUCKY + 5, 1000), 0);
+    CHECK_EQ(learned_in_crowd(CC_FEW_CPUS_ + 1, 0, UNLUCKY, 1000), 0);
+    CHECK(learned_in_crowd(CC_FEW_CPUS_ + 1, 0, UNLUCKY + 5, 1000) >= CROWD_MAX - 1);
+    CHECK_EQ(learned_in_crowd(CC_FEW_CPUS_ + 1, CROWD_MAX, 0, 20000), 0);
+    CHECK_EQ(learned_in_crowd(CC_FEW_CPUS_, 0, UNLUCKY + 5, 1000), 0);
 }
 
 /* Sections that end at every so many pauses. */

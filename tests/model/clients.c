@@ -8,6 +8,7 @@
 #define CC_EVENT_AWAY_NS       0
 #define CC_EVENT_CLAIMS_LAST   1 /* as with many CPUs, where more can happen */
 #define CC_LOCK_SPIN_NS        1
+#define CC_LOCK_GLANCE_PAUSES  2
 #define CC_LOCK_OWED_NS        1 /* the clock stands still unless it jumps */
 /* Sleeps after which an event makes its notifiers fence: set by each setup. As many that find nobody end it. */
 #define CC_EVENT_SLEEPY  sleeps_until_fenced
@@ -447,8 +448,9 @@ static void lock_begin(void)
     find_out_();
     marks_ = 0;
     wakes_until_it_insists = UINT32_MAX;
-    *awaited_of_(&lock) = 0;
-    model_statistic(awaited_of_(&lock));
+    memset(memos_, 0, sizeof memos_);
+    model_statistic(&memo_of_(&lock)->awaited);
+    model_statistic(&memo_of_(&lock)->no_glances);
     model_name(&lock.word, "lock");
     model_name(&cc_lock_sequence_area_, "sequence area");
 }

@@ -12,6 +12,7 @@
 
 static cc_lock_t lock;
 
+/* Nobody glances, but where a test says so: most are of what comes after a glance. */
 static void set_up(uint32_t cpus)
 {
     cc_costs_t costs = { 40000, 1000, 30000, cpus };
@@ -20,8 +21,8 @@ static void set_up(uint32_t cpus)
     cc_costs_set(&costs);
     lock.word = 0;
     busy_for_ = busy_until_ = 0;
-    memset(awaited_, 0, sizeof awaited_);
-    memset(crowds_, 0, sizeof crowds_);
+    memset(memos_, 0, sizeof memos_);
+    memo_of_(&lock)->no_glances = NO_GLANCES;
     cc_lock_sequence_area_ = CC_LOCK_UNKNOWN_;
 }
 
@@ -294,6 +295,126 @@ TEST(a_few_lost_races_are_no_reason_to_stay_away)
     }
 }
 
+/* Of so many glances at a lock whose section ends at a pause, how many take it. */
+static unsigned taken_by_glances(unsigned glances, unsigned section)
+{
+    unsigned taken = 0;
+    for (unsigned i = 0; i < glances; i++) {
+        set_up_held(2);
+        memo_of_(&lock)->no_glances = 0;
+        release_at_pause = section;
+        fake.on_pause = release_soon;
+        taken += glance_(&lock);
+        CHECK_EQ(calls() + fake.clock_reads, 0);
+    }
+    return taken;
+}
+
+/* By chance: a wait in 16 does not glance. */
+TEST(a_glance_takes_the_lock_at_the_end_of_a_short_section)
+{
+    unsigned taken = taken_by_glances(1000, CC_LOCK_GLANCE_PAUSES - 1);
+    CHECK(taken > 800 && taken < 1000);
+    CHECK_EQ(state(), HELD);
+    CHECK_EQ(taken_by_glances(1000, CC_LOCK_GLANCE_PAUSES + 1), 0);
+}
+
+static void is_taken_again(void)
+{
+    release();
+    CHECK(cc_lock_try_acquire(&lock));
+}
+
+TEST(a_glance_ends_when_another_section_begins_or_somebody_sleeps)
+{
+    for (int i = 0; i < 100; i++) {
+        set_up_held(2);
+        find_out_();
+        memo_of_(&lock)->no_glances = 0;
+        fake.on_pause = is_taken_again;
+        CHECK(!glance_(&lock));
+        CHECK(fake.pauses <= 1);
+        static const uint32_t others[] = { HELD | PARKED, PARKED, HELD | OWED | PARKED, OWED };
+        for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
+            fake.pauses = 0;
+            lock.word = others[k];
+            CHECK(!glance_(&lock));
+            CHECK_EQ(lock.word, others[k]);
+            CHECK_EQ(fake.pauses, 0);
+        }
+    }
+}
+
+/* What a wait leaves of the number of waits that must not glance. The lock is taken so many times at each pause, up to
+ * one at which it stays free. */
+static uint32_t no_glances_after(uint32_t no_glances, unsigned sections, unsigned last_pause)
+{
+    set_up_held(2);
+    find_out_();
+    memo_of_(&lock)->no_glances = no_glances;
+    sections_a_pause = sections;
+    release_at_pause = last_pause;
+    fake.on_pause = takes_it_again_and_again;
+    waiter_t w = { .lock = &lock, .deadline = CC_FOREVER, .spin_ns = CC_LOCK_SPIN_NS };
+    CHECK(spin_(&w));
+    return memo_of_(&lock)->no_glances;
+}
+
+static void takes_it_20_times_and_is_done(void)
+{
+    for (unsigned i = 0; i < 20 && fake.pauses == 1; i++) is_taken_again();
+    if (fake.pauses == 2) release();
+}
+
+TEST(who_finds_the_lock_in_the_hands_of_one_thread_forbids_glances)
+{
+    set_up_held(2);
+    find_out_();
+    memo_of_(&lock)->no_glances = 0;
+    fake.on_pause = takes_it_20_times_and_is_done;
+    waiter_t w = { .lock = &lock, .deadline = CC_FOREVER, .spin_ns = CC_LOCK_SPIN_NS };
+    CHECK(spin_(&w)); /* it lost 20 sections, and then got it after one */
+    CHECK_EQ(memo_of_(&lock)->no_glances, NO_GLANCES);
+    CHECK_EQ(no_glances_after(0, QUICK_RELEASES + 1, 1), NO_GLANCES); /* it missed some, and got it */
+    CHECK_EQ(no_glances_after(0, QUICK_RELEASES, 1), 0);
+}
+
+/* By chance: one in 64 takes 1 away. */
+TEST(waits_that_get_the_lock_at_the_end_of_one_section_allow_glances_again)
+{
+    uint32_t left = NO_GLANCES, lost = NO_GLANCES, at_once = NO_GLANCES;
+    for (int i = 0; i < 5000; i++) {
+        left = no_glances_after(left, 1, 1);
+        lost = no_glances_after(lost, 1, 2);
+        set_up(2);
+        waiter_t w = { .lock = &lock, .deadline = CC_FOREVER, .spin_ns = CC_LOCK_SPIN_NS };
+        CHECK(spin_(&w)); /* it does not wait, and that says nothing */
+        at_once = memo_of_(&lock)->no_glances;
+    }
+    CHECK_EQ(left, 0);
+    CHECK_EQ(lost, NO_GLANCES);
+    CHECK_EQ(at_once, NO_GLANCES);
+}
+
+TEST(on_one_cpu_and_on_many_nobody_glances)
+{
+    for (int i = 0; i < 100; i++) {
+        set_up_held(1);
+        memo_of_(&lock)->no_glances = 0;
+        fake.asleep = release;
+        cc_lock_acquire(&lock);
+        CHECK_EQ(fake.pauses, 0);
+        set_up_held(CC_FEW_CPUS_ + 1);
+        memo_of_(&lock)->no_glances = 0;
+        sections_a_pause = 1;
+        release_at_pause = 2;
+        fake.on_pause = takes_it_again_and_again;
+        cc_lock_acquire(&lock);
+        CHECK(fake.pauses == 2); /* who glances gives up after the first section, and looks again at once */
+        CHECK_EQ(memo_of_(&lock)->no_glances, 0);
+    }
+}
+
 static waiter_t one_who_has_slept(bool has_demanded);
 
 TEST(in_a_crowd_a_newcomer_holds_back_before_it_looks_again)
@@ -301,7 +422,7 @@ TEST(in_a_crowd_a_newcomer_holds_back_before_it_looks_again)
     for (uint32_t crowd = CROWD - 1; crowd <= CROWD; crowd++) {
         set_up_held(CC_FEW_CPUS_ + 1);
         waiter_t w = one_who_has_slept(false);
-        *crowd_of_(&w) = crowd;
+        memo_of_(&lock)->crowd = crowd;
         release_at_pause = 1;
         fake.on_pause = release_soon;
         cc_lock_acquire(&lock);
@@ -318,13 +439,12 @@ static uint32_t learned_in_crowd(uint32_t cpus, uint32_t crowd, unsigned section
 {
     for (unsigned i = 0; i < waits; i++) {
         set_up_held(cpus);
-        waiter_t w = { .lock = &lock };
-        *crowd_of_(&w) = crowd;
+        memo_of_(&lock)->crowd = crowd;
         sections_a_pause = 1;
         release_at_pause = sections + 1;
         fake.on_pause = takes_it_again_and_again;
         cc_lock_acquire(&lock);
-        crowd = *crowd_of_(&w);
+        crowd = memo_of_(&lock)->crowd;
     }
     return crowd;
 }
@@ -435,9 +555,9 @@ TEST(a_condition_is_forgotten_when_nobody_has_awaited_it_for_long)
     set_up(2);
     cc_lock_note_await_(&lock);
     for (unsigned i = 0; i < 200; i++) {
-        uint32_t left = *awaited_of_(&lock);
+        uint32_t left = memo_of_(&lock)->awaited;
         set_up_held(2);
-        *awaited_of_(&lock) = left;
+        memo_of_(&lock)->awaited = left;
         sections_a_pause = 5;
         release_at_pause = 100000;
         fake.on_pause = takes_it_again_and_again;

@@ -325,7 +325,7 @@ static void is_taken_again(void)
     CHECK(cc_lock_try_acquire(&lock));
 }
 
-TEST(a_glance_ends_when_another_section_begins_or_somebody_sleeps)
+TEST(a_glance_ends_when_another_section_begins_or_somebody_sleeps_or_awaits_a_condition)
 {
     for (int i = 0; i < 100; i++) {
         set_up_held(2);
@@ -334,6 +334,11 @@ TEST(a_glance_ends_when_another_section_begins_or_somebody_sleeps)
         fake.on_pause = is_taken_again;
         CHECK(!glance_(&lock));
         CHECK(fake.pauses <= 1);
+        fake.pauses = 0;
+        cc_lock_note_await_(&lock);
+        CHECK(!glance_(&lock));
+        CHECK_EQ(fake.pauses, 0);
+        memo_of_(&lock)->awaited = 0;
         static const uint32_t others[] = { HELD | PARKED, PARKED, HELD | OWED | PARKED, OWED };
         for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
             fake.pauses = 0;

@@ -46,8 +46,10 @@ def macros(text):
     blocks = [set()]  # for each #if that is open: the name without which it holds, and then the settings in it
     for word, rest in DIRECTIVE.findall(text):
         name = re.match(r"\s*(\w*)", rest).group(1)
-        if word.startswith("if"):
-            blocks.append(set(re.findall(r"^\s*!defined\((\w+)\)\s*$", rest)))
+        if word == "ifndef" and not name.endswith("_H"):  # else it is a guard
+            blocks.append({name})
+        elif word.startswith("if"):
+            blocks.append(set(re.findall(r"^\s*!defined\((\w+)\)", rest)))
         elif word == "endif":
             blocks.pop()
         elif word == "define" and (name in blocks[-1] or "settings" in blocks[-1]):
@@ -72,16 +74,23 @@ def items(text):
             item = ""
 
 
+def name_in(where, item):
+    found = re.search(where, item)
+    need(found, "cannot find the name in: " + item)
+    return found.group(1)
+
+
 def declared(text):
     """(what, name, whether it is for this file alone) for each name that a file gives something at file scope."""
     for what, name in macros(text):
         yield what, name, True
     text = DIRECTIVE.sub("", text)
     text = re.sub(r"^CC_\w+(\([^()]*\))?$", "", text, flags=re.M)  # a macro that stands for declarations
-    text = re.sub(r"\b(CC_\w+_|__attribute__|__declspec)\(([^()]|\([^()]*\))*\)| CC_WEAK_(?=;)", "", text)
+    text = re.sub(r"\b(CC_\w+_|__attribute__|__declspec|static_assert)\(([^()]|\([^()]*\))*\)| CC_WEAK_(?=;)", "", text)
+    text = re.sub(r"\(\*\s*(\w+)(\[[^\]]*\])?\)\([^()]*\)", r"\1", text)  # a pointer to a function
     text = re.sub(r"^(\w+)\((\w+)\)\(", r"\1 \2(", text, flags=re.M)  # a function that may be a macro, too
     for body in re.findall(r"\benum\b[^{};()]*\{([^}]*)\}", text):
-        for name in re.findall(r"(?:^|,)\s*(\w+)", body):
+        for name in re.findall(r"(?:^|,)\s*(\w+)", re.sub(r"\([^()]*\)", "", body)):
             yield "constant", name, True
     for name in re.findall(r"\b(?:struct|union|enum)\s+(\w+)\s*\{", text):
         yield "tag", name, True
@@ -89,12 +98,13 @@ def declared(text):
         own = bool(re.match(r"(CC_\w+ )*(static|CC_TEMPLATE_)\b|extern .*__asm__\(", item))
         head = re.sub(r"\s*(=.*|;|\{\}$)", "", item)
         if head.startswith("typedef"):
-            yield "type", re.search(r"(\w+)(\)\(.*\))?$", head).group(1), True
+            yield "type", name_in(r"(\w+)((\)\(.*\))|\[[^\]]*\])?$", head), True
         elif re.search(r"\w\(", head):
-            yield "function", re.search(r"(\w+)\(", head).group(1), own
+            yield "function", name_in(r"(\w+)\(", head), own
         elif not re.fullmatch(r"((struct|union|enum)( \w+)?( \{\})?)?", head):  # else it only names a type
-            for one in re.sub(r"\[[^\]]*\]|\{\}", "", re.sub(r"=[^,]*", "", item.rstrip(";"))).split(","):
-                yield "variable", re.search(r"(\w+)\s*$", one).group(1), own
+            names = re.sub(r"=[^,]*", "", re.sub(r"\([^()]*\)", "", item.rstrip(";")))
+            for one in re.sub(r"\[[^\]]*\]|\{\}", "", names).split(","):
+                yield "variable", name_in(r"(\w+)\s*$", one), own
 
 
 def wrong(path, text, public=()):
@@ -160,10 +170,15 @@ def names_that_tell_it_rightly_are_not():
             "include/concede/a.h": "#ifndef CONCEDE_A_H\n#define CONCEDE_A_H\nCC_BEGIN_DECLS\nenum { CC_FEW_ = 1 };\n"
                                    "CC_API int cc_take(int from);\nextern uint32_t cc_many_;\n#endif\n",
             "src/a.h": "typedef enum { CC_FEW_ } cc_few_t;\nint cc_take_(int from);\n"
-                       "#if !defined(CC_MANY)\n#define CC_MANY 4\n#endif\n",
+                       "#if !defined(CC_MANY)\n#define CC_MANY 4\n#endif\n"
+                       "#ifndef CC_SOME\n#define CC_SOME 4\n#endif\n"
+                       "extern void (*cc_hook_)(void);\n",
             "src/a.c": "enum { FEW = 1, MANY };\nstatic CC_ALIGNED_(64) uint32_t few_, many_[2];\nuint32_t cc_all_;\n"
                        "static int take_(int from)\n{\n    int many = from;\n    return many;\n}\n"
-                       "int cc_take_(void)\n{\n    return take_(1);\n}\n"}.items():
+                       "int cc_take_(void)\n{\n    return take_(1);\n}\n"
+                       "static void (*hook_)(void), (*hooks_[4])(int);\n"
+                       "typedef int four_t[4];\nstatic int some_ = MAX(1, 2);\nenum { MOST = MAX(a, b) };\n"
+                       "static_assert(sizeof(four_t) == 16, \"four\");\n"}.items():
         found = list(wrong(path, text))
         need(not found, found)
 

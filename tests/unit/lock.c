@@ -338,7 +338,6 @@ TEST(a_glance_ends_when_another_section_begins_or_somebody_sleeps_or_awaits_a_co
         cc_lock_note_await_(&lock);
         CHECK(!glance_(&lock));
         CHECK_EQ(fake.pauses, 0);
-        memo_of_(&lock)->awaited = 0;
         static const uint32_t others[] = { HELD | PARKED, PARKED, HELD | OWED | PARKED, OWED };
         for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
             fake.pauses = 0;

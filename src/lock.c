@@ -698,13 +698,14 @@ static bool end_(const cc_lock_t *lock, uint64_t began, unsigned ending, uint64_
     return taken;
 }
 
-/* Not inlined: a glance must not pay for its registers. */
-static CC_NOINLINE_ bool wait_for_it_(cc_lock_t *lock, uint64_t deadline, uint64_t left, uint64_t began)
+/* Not inlined, because a glance must not pay for its registers, and not the last call of its caller, whose name a
+ * debugger shows. */
+static CC_NOINLINE_ bool wait_for_it_(waiter_t *w, uint64_t left)
 {
-    waiter_t w = { .lock = lock, .deadline = deadline, .spin_ns = spin_ns_(left), .may_yield = may_yield_(deadline) };
-    give_way_(&w);
-    bool taken = spin_(&w) || sleep_for_it_(&w);
-    return end_(lock, began, CC_COUNT_ENDING_(w.has_slept, w.has_yielded), w.slept_ns, taken);
+    w->spin_ns = spin_ns_(left);
+    w->may_yield = may_yield_(w->deadline);
+    give_way_(w);
+    return spin_(w) || sleep_for_it_(w);
 }
 
 bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
@@ -715,7 +716,9 @@ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
     uint64_t began = CC_PROBE_BEGAN_(lock__wait__end); /* 0 if nobody traces the end */
     CC_PROBE_(lock__wait__begin, lock);
     if (may_glance_() && glance_(lock)) return end_(lock, began, CC_COUNT_SPUN_, 0, true);
-    return wait_for_it_(lock, deadline, deadline - now, began);
+    waiter_t w = { .lock = lock, .deadline = deadline };
+    bool taken = wait_for_it_(&w, deadline - now);
+    return end_(lock, began, CC_COUNT_ENDING_(w.has_slept, w.has_yielded), w.slept_ns, taken);
 }
 
 /* It cannot sleep, so after the time in which a sleeper would be owed the lock it may inherit, as one who has slept. */

@@ -412,15 +412,16 @@ cc_channel_t *cc_shared_channel(cc_shared_t *shared)
 /* ---- Coming and going ------------------------------------------------------------------------------------------- */
 
 /* Takes a participant's number that is nobody's, and returns it, or 0. A process that shares the lock of a number knows
- * that it stays nobody's, and only then takes the lock alone: so no dead one is ever taken for alive. `*contended`
- * becomes true if another process was at one of the numbers at the same time. */
-static uint32_t take_number_(cc_shared_t *shared, bool *contended)
+ * that it stays nobody's, and only then takes the lock alone: so no dead one is ever taken for alive. `*again` becomes
+ * true if it may be another time: another process was at one of the numbers, or one is a dead one's, and whoever sweeps
+ * first makes it nobody's. */
+static uint32_t take_number_(cc_shared_t *shared, bool *again)
 {
     for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++) {
         uint32_t *participant = &shared->segment->participants[i];
-        /* relaxed: whether it is worth asking the system */
-        if (!says_(cc_load_relaxed(participant), CC_NOBODY_)) continue;
-        if (cc_os_segment_lock_shared_(shared->own, i)) {
+        uint32_t seen = cc_load_relaxed(participant); /* relaxed: whether it is worth asking the system */
+        if (says_(seen, CC_ALIVE_)) continue;
+        if (says_(seen, CC_NOBODY_) && cc_os_segment_lock_shared_(shared->own, i)) {
             uint32_t word = cc_load_acquire(participant); /* [shared.buried] pairs with the swap in bury_() */
             if (says_(word, CC_NOBODY_) && cc_os_segment_lock_(shared->own, i)) {
                 cc_store_release(participant, word + CC_ALIVE_); /* [shared.buried] pairs with the loads of the word */
@@ -428,7 +429,7 @@ static uint32_t take_number_(cc_shared_t *shared, bool *contended)
             }
             cc_os_segment_unlock_(shared->own, i);
         }
-        *contended = true;
+        *again = true;
     }
     return 0;
 }
@@ -449,14 +450,12 @@ static int join_(cc_shared_t *shared)
 {
     uint32_t number = 0;
     cc_shared_look_for_deaths_(shared, (uint32_t)(cc_os_now_() / NS_PER_MS));
-    for (int tries = 0; tries < TRIES_TO_JOIN && number == 0; tries++) {
-        bool contended = false;
-        number = take_number_(shared, &contended);
-        if (number != 0) break;
-        if (!cc_channel_is_spsc_(cc_shared_channel(shared)))
-            contended |= cc_shared_mpmc_sweep_(cc_shared_channel(shared));
-        if (!contended) break;
-        fall_out_of_step_();
+    for (int tries = 0; tries < TRIES_TO_JOIN; tries++) {
+        bool again = false;
+        number = take_number_(shared, &again);
+        if (number != 0 || !again) break;
+        if (tries > 0) fall_out_of_step_();
+        if (!cc_channel_is_spsc_(cc_shared_channel(shared))) cc_shared_mpmc_sweep_(cc_shared_channel(shared));
     }
     if (number == 0) return EBUSY;
     CC_SHARED_SELF_(shared) = number;

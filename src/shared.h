@@ -109,8 +109,7 @@ bool cc_shared_mpmc_is_drained_(cc_channel_t *channel);
 bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
 size_t cc_shared_mpmc_end_run_(cc_channel_t *channel, cc_direction_t direction);
 
-/* Goes through all slots, and puts right what the dead were half-way through: after that their numbers are nobody's.
- * Returns whether a number became free by that. */
-bool cc_shared_mpmc_sweep_(cc_channel_t *channel);
+/* Goes through all slots and puts right what the dead were half-way through; after that their numbers are nobody's. */
+void cc_shared_mpmc_sweep_(cc_channel_t *channel);
 
 #endif

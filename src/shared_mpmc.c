@@ -323,7 +323,7 @@ size_t cc_shared_mpmc_len_(const cc_channel_t *channel)
 /* The slots of a dead process can be put right when somebody comes to them; before another process gets its number they
  * must be. That takes a walk through all slots, so it is done when no other number is left, and for all the dead at
  * once. */
-bool cc_shared_mpmc_sweep_(cc_channel_t *channel)
+void cc_shared_mpmc_sweep_(cc_channel_t *channel)
 {
     uint32_t *participants = cc_shared_of_(channel)->segment->participants, words[CC_PARTICIPANTS_];
     uint64_t dead = 0;
@@ -340,5 +340,4 @@ bool cc_shared_mpmc_sweep_(cc_channel_t *channel)
         if (dead >> i & 1)
             /* relaxed: who reads it reads from the release sequence of the swap in bury_(); the stamps tell the rest */
             (void)cc_cas_relaxed(&participants[i], &words[i], words[i] - CC_DEAD_);
-    return dead != 0;
 }

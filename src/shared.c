@@ -435,8 +435,8 @@ static uint32_t take_number_(cc_shared_t *shared, bool *again)
 }
 
 /* Two processes that come at once may be in each other's way at every number, and they stay in step: what they do takes
- * both the same time, and the system lets them at its locks in turn. So each sleeps for a random while before it tries
- * again, and hardly meets the same one 64 times, as often as there are participants. The seed is the time, because
+ * both the same time, and the system lets them at its locks in turn. So from the second try on each sleeps for a random
+ * while first, and hardly meets the same one 64 times, as often as there are participants. The seed is the time, because
  * children of one process have everything else in common. */
 enum { TRIES_TO_JOIN = 64, APART_NS = NS_PER_MS };
 static void fall_out_of_step_(void)

@@ -693,10 +693,9 @@ TEST(all_sixty_three_may_come_at_once)
     cc_shared_close(shared);
 }
 
-/* Two that come at the same moment are in each other's way at every number that is left, and get one all the same. */
-TEST(two_that_come_in_step_both_find_a_number)
+/* Two processes, again and again, come at the same moment, where two places are left; then both leave, or die. */
+static void two_come_in_step(bool then_die)
 {
-    SKIP_IF(!is_there(), "this system has none");
     enum { HERE = 61, ROUNDS = 1000 };
     cc_shared_t *all[HERE], *own;
     int fd;
@@ -713,18 +712,33 @@ TEST(two_that_come_in_step_both_find_a_number)
             __atomic_fetch_add(ready, 1, __ATOMIC_RELAXED);
             for (int looks = 0; looks < 100000 && __atomic_load_n(ready, __ATOMIC_RELAXED) < 2; looks++) cc_pause();
             int error = cc_shared_open_fd(&own, fd);
+            if (error == 0 && then_die) raise(SIGKILL);
             if (error == 0) cc_shared_close(own);
             _exit(error);
         }
         for (int i = 0; i < 2; i++) {
             int status = -1;
             CHECK(waitpid(children[i], &status, 0) == children[i]);
-            CHECK_EQ(status, 0);
+            CHECK_EQ(status, then_die ? SIGKILL : 0);
         }
     }
     for (int i = 0; i < HERE; i++) cc_shared_close(all[i]);
     close(fd);
     munmap(ready, sizeof *ready);
+}
+
+/* They are in each other's way at every place that is left. */
+TEST(two_that_come_in_step_both_find_a_place)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    two_come_in_step(false);
+}
+
+/* One finds that the other has just swept the places. */
+TEST(two_that_come_in_step_both_find_a_place_of_the_dead)
+{
+    SKIP_IF(!is_there(), "this system has none");
+    two_come_in_step(true);
 }
 
 static void check_child_of_fork(bool closes)

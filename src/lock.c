@@ -22,8 +22,8 @@
  *   row         from           to                       by
  *   take        free           HELD                     anybody. PARKED goes: the release that left it wakes one, and
  *                                                       from here on the woken one remembers that others may sleep.
- *                                                       Who lost a race before adds SHARED; where it or another
- *                                                       has slept, SURE, too. Who did not wait leaves them, but at
+ *                                                       Who lost a race before, or glanced for long, adds SHARED;
+ *                                                       where it or another has slept, SURE, too. Who did not wait leaves them, but at
  *                                                       every 64th release, or 4096th if SURE, it takes them away
  *   take back   free           HELD PARKED              one who has slept: others may still
  *   inherit     handed over    HELD PARKED              one who has slept, whoever asked for the turn. If INSISTED, and
@@ -280,10 +280,10 @@ static uint64_t yield_(waiter_t *w)
  * written, because all waiters read it. The table starts on a line of its own: beside it may be what every release
  * reads, and then some wait for twice as long. */
 typedef struct memo {
-    uint32_t awaited;    /* so often those who would stay away must not */
-    uint32_t crowd;      /* from CROWD on, those who wait are many */
-    uint32_t no_glances; /* while it is not 0 nobody glances */
-    uint32_t unused;     /* no row is on two lines */
+    uint32_t awaited; /* so often those who would stay away must not */
+    uint32_t crowd;   /* from CROWD on, those who wait are many */
+    uint32_t glances; /* from GLANCES on, waiters glance; 0: nobody has asked whether they may */
+    uint32_t unused;  /* no row is on two lines */
 } memo_t;
 enum { ROWS = 64 };
 static CC_ALIGNED_(CC_CACHE_LINE) memo_t memos_[ROWS];
@@ -303,12 +303,12 @@ static void remember_(uint32_t *guess, uint32_t value)
  * messages between two threads that is ten times as fast (`concede bench condition.buffer --between 1:1` on 2 CPUs of
  * AMD Zen 4 under KVM). */
 enum { AWAITED_FOR = 64 /* times that somebody stays away */, AWAITED_LOOKS = 32 };
-enum { NO_GLANCES = 2 };
+enum { NO_GLANCES = 1, GLANCES = 3 };
 
 void cc_lock_note_await_(const cc_lock_t *lock)
 {
     remember_(&memo_of_(lock)->awaited, AWAITED_FOR);
-    remember_(&memo_of_(lock)->no_glances, NO_GLANCES); /* see below: Glancing */
+    remember_(&memo_of_(lock)->glances, NO_GLANCES); /* see below: Glancing */
 }
 
 static bool is_awaited_(const waiter_t *w)
@@ -361,31 +361,47 @@ static bool is_crowd_(const waiter_t *w, uint32_t *rng)
  * pauses do as well for shorter sections, and do nothing for 200 ns.
  *
  * Where one thread has the lock for itself, whoever glances takes it away: lock.tight with 8 threads would fall to
- * half. So a wait that finds this forbids glances; one of GLANCES_FORGOTTEN that got the lock as by a glance takes 1
- * from NO_GLANCES, until they are allowed again; and one of NOT_GLANCED waits does without anyway, because nobody else
- * would find out. Waiting for a condition under the lock forbids glances, too, because the longer one thread has it
- * then the more it gets done: `concede bench condition.buffer --between 4:4` would lose a twentieth.
+ * two thirds. So a wait that finds this forbids glances, and one of GLANCES_FORGOTTEN that got the lock as by a glance
+ * leads a step back from NO_GLANCES to GLANCES. Somebody finds it, because not every glance succeeds. Waiting for a
+ * condition under the lock forbids glances, too, because the longer one thread has it then the more it gets done:
+ * `concede bench condition.buffer --between 4:4` would lose a twentieth.
+ *
+ * Whether waiters may glance is all that a glance reads besides the lock. Any other line may be cold where waits are
+ * rare, and the next look comes late by that: with 50 ns held and 10 us outside p999 is half of what it is if a glance
+ * also asks for the number of CPUs and draws a random number.
+ *
+ * A release by a store looks at the word first, and a waiter's look in between takes the line away once more; one by a
+ * read-modify-write has it only once. So whoever glanced for LONG_GLANCE pauses asks for a count as it takes the lock:
+ * with 50 ns held and 100 ns outside p99 is 0.75 of what it is otherwise. If all asked, p99 with nothing inside and 100
+ * ns outside would be 1.4 times as long.
  *
  * With many CPUs nobody glances, because each look of one holds up the others: a twentieth of lock.apart would be lost
  * from 32 CPUs on (`concede simulate` with `xeon-4x64` and `epyc-64`).
  *
- * If each such wait took 1 from 64, lock.apart with the 8 CPUs of `desktop` would lose 6 %, because the row changes so
- * often. After more than QUICK_RELEASES between two looks one thread has the lock for itself; with 1 in place of 3 two
- * threads with nothing inside and 100 ns outside pass for one now and then, and p99 is less good. 32 for NOT_GLANCED do
- * as well. */
+ * If each such wait led a step back, and there were 64 of them, lock.apart with the 8 CPUs of `desktop` would lose 6 %,
+ * because the row changes so often. After more than QUICK_RELEASES between two looks one thread has the lock for itself;
+ * with 1 in place of 3 two threads with nothing inside and 100 ns outside pass for one now and then, and p99 is less
+ * good. */
 #if !defined(CC_LOCK_GLANCE_PAUSES)
 #define CC_LOCK_GLANCE_PAUSES 16
 #endif
-enum { NOT_GLANCED = 16, GLANCES_FORGOTTEN = 64, QUICK_RELEASES = 3 };
+enum { GLANCES_FORGOTTEN = 64, QUICK_RELEASES = 3, LONG_GLANCE = 3 };
 
 static bool may_glance_(void)
 {
     return cc_costs_may_spin_() && !cc_costs_has_many_cpus_();
 }
 
+/* For a waiter that does not glance: allows glances at a lock for which nobody has asked. */
+static void ask_for_glances_(const waiter_t *w)
+{
+    uint32_t *glances = &memo_of_(w->lock)->glances;
+    if (cc_load_relaxed(glances) == 0 && may_glance_()) cc_store_relaxed(glances, GLANCES); /* relaxed, both: a guess */
+}
+
 static void forbid_glances_(const waiter_t *w)
 {
-    if (!w->never_calls && may_glance_()) remember_(&memo_of_(w->lock)->no_glances, NO_GLANCES);
+    remember_(&memo_of_(w->lock)->glances, NO_GLANCES);
 }
 
 /* For a waiter that got the lock by spinning: after so many releases since its last look, and after a pause or not. */
@@ -394,20 +410,22 @@ static void judge_glances_(const waiter_t *w, uint64_t releases, bool has_paused
     if (releases > QUICK_RELEASES) {
         forbid_glances_(w);
     } else if (has_paused && !w->has_lost && !w->never_calls && may_glance_()) {
-        uint32_t *left = &memo_of_(w->lock)->no_glances, seen = cc_load_relaxed(left); /* relaxed, both: a guess */
-        if (seen != 0 && cc_backoff_random_(rng) % GLANCES_FORGOTTEN == 0) cc_store_relaxed(left, seen - 1);
+        uint32_t *glances = &memo_of_(w->lock)->glances, seen = cc_load_relaxed(glances); /* relaxed, both: a guess */
+        if (seen < GLANCES && cc_backoff_random_(rng) % GLANCES_FORGOTTEN == 0) cc_store_relaxed(glances, seen + 1);
     }
 }
 
 /* Returns whether it took the lock. A race that it lost is not told: what follows looks for itself. */
 static bool glance_(cc_lock_t *lock)
 {
-    /* relaxed: a guess */
-    if (cc_load_relaxed(&memo_of_(lock)->no_glances) != 0 || cc_backoff_seed_() % NOT_GLANCED == 0) return false;
-    uint32_t seen = cc_load_relaxed(&lock->word), first = seen; /* relaxed, both: a swap decides */
+    if (cc_load_relaxed(&memo_of_(lock)->glances) < GLANCES) return false; /* relaxed: a guess */
+    uint32_t seen = cc_load_relaxed(&lock->word), first = seen;            /* relaxed, both: a swap decides */
     for (int i = 0; i < CC_LOCK_GLANCE_PAUSES; i++, seen = cc_load_relaxed(&lock->word)) {
         if (seen & (PARKED | OWED)) return false;
-        if (!(seen & HELD)) return cc_cas_acquire(&lock->word, &seen, seen + HELD); /* [lock.word] as in take_() */
+        if (!(seen & HELD)) {
+            uint32_t shared = i >= LONG_GLANCE && area_() > CC_LOCK_NO_AREA_ ? SHARED : 0;
+            return cc_cas_acquire(&lock->word, &seen, (seen | shared) + HELD); /* [lock.word] as in take_() */
+        }
         if (counted_(first, seen) != 0) return false;
         cc_pause();
     }
@@ -707,18 +725,19 @@ static CC_NOINLINE_ bool wait_for_it_(waiter_t *w, uint64_t left)
 {
     w->spin_ns = spin_ns_(left);
     w->may_yield = may_yield_(w->deadline);
+    ask_for_glances_(w);
     give_way_(w);
     return spin_(w) || sleep_for_it_(w);
 }
 
 bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
 {
-    if (area_() == UNKNOWN) find_out_();
     uint64_t now = deadline == CC_FOREVER ? 0 : cc_os_now_();
     if (now >= deadline) return cc_lock_try_acquire_slow_(lock);
     uint64_t began = CC_PROBE_BEGAN_(lock__wait__end); /* 0 if nobody traces the end */
     CC_PROBE_(lock__wait__begin, lock);
-    if (may_glance_() && glance_(lock)) return end_(lock, began, CC_COUNT_SPUN_, 0, true);
+    if (glance_(lock)) return end_(lock, began, CC_COUNT_SPUN_, 0, true);
+    if (area_() == UNKNOWN) find_out_();
     waiter_t w = { .lock = lock, .deadline = deadline };
     bool taken = wait_for_it_(&w, deadline - now);
     return end_(lock, began, CC_COUNT_ENDING_(w.has_slept, w.has_yielded), w.slept_ns, taken);

@@ -450,7 +450,8 @@ static void lock_begin(void)
     wakes_until_it_insists = UINT32_MAX;
     memset(memos_, 0, sizeof memos_);
     model_statistic(&memo_of_(&lock)->awaited);
-    model_statistic(&memo_of_(&lock)->no_glances);
+    memo_of_(&lock)->glances = may_glance_() ? GLANCES : 0;
+    model_statistic(&memo_of_(&lock)->glances);
     model_name(&lock.word, "lock");
     model_name(&cc_lock_sequence_area_, "sequence area");
 }

@@ -22,7 +22,7 @@ static void set_up(uint32_t cpus)
     lock.word = 0;
     busy_for_ = busy_until_ = 0;
     memset(memos_, 0, sizeof memos_);
-    memo_of_(&lock)->no_glances = NO_GLANCES;
+    memo_of_(&lock)->glances = NO_GLANCES;
     cc_lock_sequence_area_ = CC_LOCK_UNKNOWN_;
 }
 
@@ -295,28 +295,25 @@ TEST(a_few_lost_races_are_no_reason_to_stay_away)
     }
 }
 
-/* Of so many glances at a lock whose section ends at a pause, how many take it. */
-static unsigned taken_by_glances(unsigned glances, unsigned section)
+/* Whether a glance takes a lock whose section ends at a pause. */
+static bool is_taken_by_a_glance(unsigned section)
 {
-    unsigned taken = 0;
-    for (unsigned i = 0; i < glances; i++) {
-        set_up_held(2);
-        memo_of_(&lock)->no_glances = 0;
-        release_at_pause = section;
-        fake.on_pause = release_soon;
-        taken += glance_(&lock);
-        CHECK_EQ(calls() + fake.clock_reads, 0);
-    }
+    set_up_held(2);
+    find_out_();
+    memo_of_(&lock)->glances = GLANCES;
+    release_at_pause = section;
+    fake.on_pause = release_soon;
+    bool taken = glance_(&lock);
+    CHECK_EQ(calls() + fake.clock_reads, 0);
     return taken;
 }
 
-/* By chance: a wait in 16 does not glance. */
 TEST(a_glance_takes_the_lock_at_the_end_of_a_short_section)
 {
-    unsigned taken = taken_by_glances(1000, CC_LOCK_GLANCE_PAUSES - 1);
-    CHECK(taken > 800 && taken < 1000);
+    CHECK(is_taken_by_a_glance(1));
     CHECK_EQ(state(), HELD);
-    CHECK_EQ(taken_by_glances(1000, CC_LOCK_GLANCE_PAUSES + 1), 0);
+    CHECK(is_taken_by_a_glance(CC_LOCK_GLANCE_PAUSES - 1));
+    CHECK(!is_taken_by_a_glance(CC_LOCK_GLANCE_PAUSES + 1));
 }
 
 static void is_taken_again(void)
@@ -330,7 +327,7 @@ TEST(a_glance_ends_when_another_section_begins_or_somebody_sleeps_or_awaits_a_co
     for (int i = 0; i < 100; i++) {
         set_up_held(2);
         find_out_();
-        memo_of_(&lock)->no_glances = 0;
+        memo_of_(&lock)->glances = GLANCES;
         fake.on_pause = is_taken_again;
         CHECK(!glance_(&lock));
         CHECK(fake.pauses <= 1);
@@ -349,19 +346,19 @@ TEST(a_glance_ends_when_another_section_begins_or_somebody_sleeps_or_awaits_a_co
     }
 }
 
-/* What a wait leaves of the number of waits that must not glance. The lock is taken so many times at each pause, up to
- * one at which it stays free. */
-static uint32_t no_glances_after(uint32_t no_glances, unsigned sections, unsigned last_pause)
+/* What a wait makes of whether waiters glance. The lock is taken so many times at each pause, up to one at which it
+ * stays free. */
+static uint32_t glances_after(uint32_t glances, unsigned sections, unsigned last_pause)
 {
     set_up_held(2);
     find_out_();
-    memo_of_(&lock)->no_glances = no_glances;
+    memo_of_(&lock)->glances = glances;
     sections_a_pause = sections;
     release_at_pause = last_pause;
     fake.on_pause = takes_it_again_and_again;
     waiter_t w = { .lock = &lock, .deadline = CC_FOREVER, .spin_ns = CC_LOCK_SPIN_NS };
     CHECK(spin_(&w));
-    return memo_of_(&lock)->no_glances;
+    return memo_of_(&lock)->glances;
 }
 
 static void takes_it_20_times_and_is_done(void)
@@ -374,49 +371,53 @@ TEST(who_finds_the_lock_in_the_hands_of_one_thread_forbids_glances)
 {
     set_up_held(2);
     find_out_();
-    memo_of_(&lock)->no_glances = 0;
+    memo_of_(&lock)->glances = GLANCES;
     fake.on_pause = takes_it_20_times_and_is_done;
     waiter_t w = { .lock = &lock, .deadline = CC_FOREVER, .spin_ns = CC_LOCK_SPIN_NS };
     CHECK(spin_(&w)); /* it lost 20 sections, and then got it after one */
-    CHECK_EQ(memo_of_(&lock)->no_glances, NO_GLANCES);
-    CHECK_EQ(no_glances_after(0, QUICK_RELEASES + 1, 1), NO_GLANCES); /* it missed some, and got it */
-    CHECK_EQ(no_glances_after(0, QUICK_RELEASES, 1), 0);
+    CHECK_EQ(memo_of_(&lock)->glances, NO_GLANCES);
+    CHECK_EQ(glances_after(GLANCES, QUICK_RELEASES + 1, 1), NO_GLANCES); /* it missed some, and got it */
+    CHECK_EQ(glances_after(GLANCES, QUICK_RELEASES, 1), GLANCES);
 }
 
-/* By chance: one in 64 takes 1 away. */
+/* By chance: one in 64 leads a step back. */
 TEST(waits_that_get_the_lock_at_the_end_of_one_section_allow_glances_again)
 {
-    uint32_t left = NO_GLANCES, lost = NO_GLANCES, at_once = NO_GLANCES;
+    uint32_t short_waits = NO_GLANCES, lost = NO_GLANCES, at_once = NO_GLANCES;
     for (int i = 0; i < 5000; i++) {
-        left = no_glances_after(left, 1, 1);
-        lost = no_glances_after(lost, 1, 2);
+        short_waits = glances_after(short_waits, 1, 1);
+        lost = glances_after(lost, 1, 2);
         set_up(2);
         waiter_t w = { .lock = &lock, .deadline = CC_FOREVER, .spin_ns = CC_LOCK_SPIN_NS };
         CHECK(spin_(&w)); /* it does not wait, and that says nothing */
-        at_once = memo_of_(&lock)->no_glances;
+        at_once = memo_of_(&lock)->glances;
     }
-    CHECK_EQ(left, 0);
+    CHECK_EQ(short_waits, GLANCES);
     CHECK_EQ(lost, NO_GLANCES);
     CHECK_EQ(at_once, NO_GLANCES);
 }
 
-TEST(on_one_cpu_and_on_many_nobody_glances)
+/* How many pauses a wait takes for a section that ends, so that another begins, and that ends, too. */
+static unsigned pauses_of_first_wait(uint32_t cpus)
 {
-    for (int i = 0; i < 100; i++) {
-        set_up_held(1);
-        memo_of_(&lock)->no_glances = 0;
-        fake.asleep = release;
-        cc_lock_acquire(&lock);
-        CHECK_EQ(fake.pauses, 0);
-        set_up_held(CC_FEW_CPUS_ + 1);
-        memo_of_(&lock)->no_glances = 0;
-        sections_a_pause = 1;
-        release_at_pause = 2;
-        fake.on_pause = takes_it_again_and_again;
-        cc_lock_acquire(&lock);
-        CHECK(fake.pauses == 2); /* who glances gives up after the first section, and looks again at once */
-        CHECK_EQ(memo_of_(&lock)->no_glances, 0);
-    }
+    set_up_held(cpus);
+    memo_of_(&lock)->glances = 0;
+    sections_a_pause = 1;
+    release_at_pause = 2;
+    fake.on_pause = takes_it_again_and_again;
+    fake.asleep = release;
+    cc_lock_acquire(&lock);
+    return (unsigned)fake.pauses;
+}
+
+TEST(the_first_wait_allows_glances_but_on_one_cpu_and_on_many)
+{
+    CHECK_EQ(pauses_of_first_wait(2), 2);
+    CHECK_EQ(memo_of_(&lock)->glances, GLANCES);
+    CHECK_EQ(pauses_of_first_wait(1), 0);
+    CHECK_EQ(memo_of_(&lock)->glances, 0);
+    CHECK_EQ(pauses_of_first_wait(CC_FEW_CPUS_ + 1), 2);
+    CHECK_EQ(memo_of_(&lock)->glances, 0);
 }
 
 static waiter_t one_who_has_slept(bool has_demanded);
@@ -1090,6 +1091,18 @@ TEST(whoever_waits_knows_how_it_is_released)
     lock.word = HELD;
     CHECK(!cc_lock_acquire_timeout(&lock, 1));
     CHECK_EQ(cc_lock_sequence_area_, fake.sequence_area);
+}
+
+TEST(a_glance_of_some_pauses_asks_for_a_count_and_a_shorter_one_does_not)
+{
+    for (unsigned i = 1; i < CC_LOCK_GLANCE_PAUSES; i++) {
+        if (!set_up_held_by_one_that_stores(2)) return;
+        memo_of_(&lock)->glances = GLANCES;
+        release_at_pause = i;
+        fake.on_pause = release_soon;
+        CHECK(glance_(&lock));
+        CHECK_EQ(lock.word, i < LONG_GLANCE ? HELD : HELD | SHARED);
+    }
 }
 
 TEST(a_long_section_is_marked_as_shared_and_its_end_is_seen)

@@ -395,12 +395,12 @@ TEST(a_waiter_that_gives_up_takes_nobody_s_wake_up_along)
 static cc_lock_t lock;
 static bool got;
 
-/* Nobody glances: whether one does is up to chance, and each run must have the same moments. */
+/* Nobody glances: each run must have the same moments, those of what comes after a glance. */
 static void free_lock(void)
 {
     lock.word = 0;
     memset(memos_, 0, sizeof memos_);
-    memo_of_(&lock)->no_glances = NO_GLANCES;
+    memo_of_(&lock)->glances = NO_GLANCES;
 }
 
 static void held_by_the_other(void)

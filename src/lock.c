@@ -23,8 +23,9 @@
  *   take        free           HELD                     anybody. PARKED goes: the release that left it wakes one, and
  *                                                       from here on the woken one remembers that others may sleep.
  *                                                       Who lost a race before, or glanced for long, adds SHARED;
- *                                                       where it or another has slept, SURE, too. Who did not wait leaves them, but at
- *                                                       every 64th release, or 4096th if SURE, it takes them away
+ *                                                       where it or another has slept, SURE, too. Who did not wait
+ *                                                       leaves them, but at every 64th release, or 4096th if SURE,
+ *                                                       it takes them away
  *   take back   free           HELD PARKED              one who has slept: others may still
  *   inherit     handed over    HELD PARKED              one who has slept, whoever asked for the turn. If INSISTED, and
  *                                                       not by itself, OWED INSISTED stay
@@ -379,9 +380,9 @@ static bool is_crowd_(const waiter_t *w, uint32_t *rng)
  * from 32 CPUs on (`concede simulate` with `xeon-4x64` and `epyc-64`).
  *
  * If each such wait led a step back, and there were 64 of them, lock.apart with the 8 CPUs of `desktop` would lose 6 %,
- * because the row changes so often. After more than QUICK_RELEASES between two looks one thread has the lock for itself;
- * with 1 in place of 3 two threads with nothing inside and 100 ns outside pass for one now and then, and p99 is less
- * good. */
+ * because the row changes so often. After more than QUICK_RELEASES between two looks one thread has the lock for
+ * itself; with 1 in place of 3 two threads with nothing inside and 100 ns outside pass for one now and then, and p99 is
+ * less good. */
 #if !defined(CC_LOCK_GLANCE_PAUSES)
 #define CC_LOCK_GLANCE_PAUSES 16
 #endif

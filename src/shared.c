@@ -557,7 +557,7 @@ static cc_shared_t *map_(int own, size_t bytes)
 static void unmap_(cc_shared_t *shared)
 {
     if (shared->forks == cc_os_forks_()) cc_os_segment_close_(shared->own);
-    cc_os_segment_unmap_(shared->segment, HEADER, GAP, shared->bytes);
+    cc_os_segment_unmap_(shared->segment, GAP, shared->bytes);
 }
 
 /* Fills the private line of the channel, from options that were checked. */

@@ -221,8 +221,8 @@ void cc_shared_sleep_elsewhere_(cc_channel_t *channel, cc_direction_t direction,
 void cc_shared_relay_rest_(cc_channel_t *channel, cc_direction_t direction)
 {
     cc_event_t *event = cc_channel_event_(channel, direction);
-    if ((cc_shared_is_closed_(channel) || cc_shared_has_(channel, direction, 1)) && cc_event_has_waiters_(event))
-        cc_shared_notify_(event);
+    bool has_more = cc_channel_is_closed_any_(channel) || cc_channel_has_(channel, direction, 1);
+    if (has_more && cc_event_has_waiters_(event)) cc_shared_notify_(event);
 }
 
 /* ---- A select --------------------------------------------------------------------------------------------------- */
@@ -350,44 +350,7 @@ bool cc_shared_select_reports_(const cc_selector_t *selector, bool has_time, siz
     return false;
 }
 
-/* ---- The two kinds ---------------------------------------------------------------------------------------------- */
-
-size_t cc_shared_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n)
-{
-    if (!cc_channel_is_spsc_(channel)) return cc_shared_mpmc_send_now_(channel, messages, n);
-    cc_shared_spsc_mend_sender_(channel);
-    return cc_spsc_send_now_(channel, messages, n);
-}
-
-size_t cc_shared_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n)
-{
-    if (!cc_channel_is_spsc_(channel)) return cc_shared_mpmc_recv_now_(channel, messages, n);
-    cc_shared_spsc_mend_receiver_(channel);
-    return cc_spsc_recv_now_(channel, messages, n);
-}
-
-bool cc_shared_is_drained_(cc_channel_t *channel)
-{
-    return cc_channel_is_spsc_(channel) ? cc_spsc_is_drained_(channel) : cc_shared_mpmc_is_drained_(channel);
-}
-
-bool cc_shared_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
-{
-    return cc_channel_is_spsc_(channel) ? cc_spsc_has_(channel, direction, n)
-                                        : cc_shared_mpmc_has_(channel, direction, n);
-}
-
-size_t cc_shared_end_run_(cc_channel_t *channel, cc_direction_t direction)
-{
-    return cc_channel_is_spsc_(channel) ? cc_spsc_end_run_(channel, direction)
-                                        : cc_shared_mpmc_end_run_(channel, direction);
-}
-
-bool cc_shared_is_closed_(const cc_channel_t *channel)
-{
-    uint32_t closed = cc_load_acquire(&channel->closed); /* [channel.closed] pairs with the swap in the close */
-    return closed != CC_CHANNEL_OPEN_ && closed != CC_CHANNEL_MEND_;
-}
+/* ---- Closing ---------------------------------------------------------------------------------------------------- */
 
 void cc_shared_close_channel_(cc_channel_t *channel)
 {
@@ -397,7 +360,7 @@ void cc_shared_close_channel_(cc_channel_t *channel)
     for (int tries = 0; tries < 64; tries++) {
         /* [channel.closed] pairs with the loads of `closed` */
         if (cc_cas_release(&channel->closed, &seen, CC_CHANNEL_CLOSED_)) break;
-        if (seen != CC_CHANNEL_OPEN_ && seen != CC_CHANNEL_MEND_) break;
+        if (!cc_channel_accepts_(seen)) break;
     }
     /* [shared.announce] both: the close before, the event after */
     if (cc_event_has_waiters_(&channel->not_full)) wake_all_(&channel->not_full);
@@ -436,8 +399,8 @@ static uint32_t take_number_(cc_shared_t *shared, bool *again)
 
 /* Two processes that come at once may be in each other's way at every number, and they stay in step: what they do takes
  * both the same time, and the system lets them at its locks in turn. So from the second try on each sleeps for a random
- * while first, and hardly meets the same one 64 times, as often as there are participants. The seed is the time, because
- * children of one process have everything else in common. */
+ * while first, and hardly meets the same one 64 times, as often as there are participants. The seed is the time,
+ * because children of one process have everything else in common. */
 enum { TRIES_TO_JOIN = 64, APART_NS = NS_PER_MS };
 static void fall_out_of_step_(void)
 {
@@ -606,7 +569,7 @@ static int map_new_(cc_shared_t **shared, const char *name, size_t bytes, int ow
 
 static int create_(cc_shared_t **shared, const char *name, const cc_channel_options_t *options, int *handed_on)
 {
-    size_t bytes, capacity = 1;
+    size_t bytes;
     int own, error = segment_bytes_(options, &bytes);
     if (error == 0 && !shared) error = EINVAL;
     if (error != 0) return error;
@@ -616,9 +579,9 @@ static int create_(cc_shared_t **shared, const char *name, const cc_channel_opti
     cc_shared_t *s;
     error = map_new_(&s, name, bytes, own, handed_on);
     if (error != 0) return error;
-    while (capacity < options->capacity) capacity *= 2;
     cc_channel_t *channel;
     error = cc_channel_init(cc_shared_channel(s), bytes - HEADER + PRIVATE_BYTES, options, &channel);
+    size_t capacity = cc_channel_capacity(channel);
     set_private_(s, options, capacity);
     if (options->kind == CC_CHANNEL_MPMC) cc_shared_mpmc_init_(channel);
     describe_(s->segment, options, bytes, capacity);

@@ -78,8 +78,9 @@ const char *cc_os_environment_(const char *name);
 
 /* ---- Between processes ------------------------------------------------------------------------------------------
  *
- * A segment is memory that several processes map. It has a name, or it is known by a descriptor that is handed on. All
- * of these say ENOSYS, or false, on a system that cannot do it (os_none.h). */
+ * A segment is memory that several processes map. It has a name, "/" and up to 200 characters, or it is known by a
+ * descriptor that is handed on. All of these say ENOSYS, or false, on a system that cannot do it (os_none.h). */
+enum { CC_OS_NAME_MAX_ = 201 };
 
 /* Makes a segment of so many bytes, all 0, that only this user may open. name NULL: one without a name that can never
  * shrink; `*handed_on` is a descriptor of it for others. `*own` is ours, and locks are taken by it. 0; EEXIST; EACCES;

@@ -46,10 +46,10 @@ extern long linux_syscall_(long number, ...) __asm__("syscall");
 /* A 64-bit kernel has one futex call. A 32-bit one has SYS_futex, whose times have 32 bits, or SYS_futex_time64, or
  * both: old kernels lack the second, and new ones may be built without the first. So a wait and a wake each try
  * both. */
-#if defined(SYS_futex_time64)
 typedef struct {
-    int64_t tv_sec, tv_nsec;
+    int64_t seconds, ns;
 } wide_time_t;
+#if defined(SYS_futex_time64)
 typedef struct {
     int32_t tv_sec, tv_nsec;
 } futex_time_t;
@@ -63,7 +63,7 @@ static long futex_wait_(const uint32_t *word, uint32_t expected, uint64_t deadli
     uint64_t seconds = deadline / CC_NS_PER_S_;
     long result = -ENOSYS;
 #if defined(SYS_futex_time64)
-    wide_time_t at = { .tv_sec = (int64_t)seconds, .tv_nsec = (int64_t)(deadline % CC_NS_PER_S_) };
+    wide_time_t at = { (int64_t)seconds, (int64_t)(deadline % CC_NS_PER_S_) };
     result = SYSTEM_CALL(SYS_futex_time64, word, FUTEX_WAIT_BITSET_ | scope, expected,
                          deadline == CC_FOREVER ? NULL : &at, NULL, UINT32_MAX);
 #endif

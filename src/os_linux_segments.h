@@ -38,10 +38,10 @@ static int no_room_(int error)
 }
 
 /* Opens a file by the folder and the name, as the C library's shm_open() does. */
+enum { PATH_BYTES = sizeof "/proc/self/fd/" + CC_OS_NAME_MAX_ };
 static int open_path_(const char *folder, const char *name, int flags, int *descriptor)
 {
-    char path[300];
-    if (strlen(folder) + strlen(name) >= sizeof path) return EINVAL;
+    char path[PATH_BYTES];
     strcat(strcpy(path, folder), name);
     long result = SYSTEM_CALL(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | flags, 0600);
     *descriptor = (int)result;
@@ -162,8 +162,7 @@ int cc_os_segment_open_(const char *name, int descriptor, int *own, uint64_t *by
 
 int cc_os_segment_unlink_(const char *name)
 {
-    char path[300] = "/dev/shm";
-    if (strlen(name) >= sizeof path - sizeof "/dev/shm") return EINVAL;
+    char path[PATH_BYTES] = "/dev/shm";
     long result = SYSTEM_CALL(SYS_unlinkat, AT_FDCWD, strcat(path, name), 0);
     return result == 0 ? 0 : result == -EPERM ? EACCES : (int)-result;
 }
@@ -238,9 +237,7 @@ int cc_os_wait_several_(const cc_os_word_t *words, size_t count, uint64_t deadli
         uint64_t expected, address;
         uint32_t flags, reserved;
     } waiters[CC_OS_WORDS_MAX_];
-    struct {
-        int64_t seconds, ns;
-    } until = { (int64_t)(deadline / CC_NS_PER_S_), (int64_t)(deadline % CC_NS_PER_S_) };
+    wide_time_t until = { (int64_t)(deadline / CC_NS_PER_S_), (int64_t)(deadline % CC_NS_PER_S_) };
     if (count == 0 || count > CC_OS_WORDS_MAX_) return ENOSYS;
     for (size_t i = 0; i < count; i++) {
         waiters[i].expected = words[i].expected;

@@ -243,14 +243,9 @@ static bool is_shared_case_(const cc_select_case_t *one)
     return one->channel && cc_channel_is_shared_(one->channel);
 }
 
-static cc_event_t *event_of_case_(const cc_select_case_t *one)
-{
-    return cc_channel_event_(one->channel, cc_select_direction_(one));
-}
-
 void cc_shared_select_join_(cc_select_case_t *one)
 {
-    cc_event_t *event = event_of_case_(one);
+    cc_event_t *event = cc_select_event_(one);
     set_key_(one, cc_load_acquire(&event->epoch)); /* [shared.epoch] pairs with the add of whoever wakes */
     announce_shared_(event);
 }
@@ -266,8 +261,8 @@ static uint32_t woken_at_(const cc_selector_t *selector, uint64_t now)
 {
     for (size_t i = 0; i < selector->count; i++) {
         const cc_select_case_t *one = &selector->cases[i];
-        if (is_shared_case_(one) && cc_load_relaxed(&event_of_case_(one)->epoch) != key_(one))
-            return cc_load_relaxed(&event_of_case_(one)->woken_at); /* relaxed, both: statistics */
+        if (is_shared_case_(one) && cc_load_relaxed(&cc_select_event_(one)->epoch) != key_(one))
+            return cc_load_relaxed(&cc_select_event_(one)->woken_at); /* relaxed, both: statistics */
     }
     return (uint32_t)now;
 }
@@ -288,7 +283,7 @@ static size_t list_words_(const cc_selector_t *selector, uint32_t key, cc_os_wor
         if (!is_shared_case_(one)) {
             has_private = has_private || one->channel;
         } else if (count < CC_OS_WORDS_MAX_ - 1) {
-            cc_os_word_t word = { &event_of_case_(one)->epoch, key_(one), true };
+            cc_os_word_t word = { &cc_select_event_(one)->epoch, key_(one), true };
             words[count++] = word;
         } else {
             *all_fit = false;
@@ -446,7 +441,7 @@ static void leave_(cc_shared_t *shared)
 
 /* No page is larger than the header and the gap, and none is smaller than PAGE_MIN. */
 enum { HEADER = 65536, GAP = 65536, PAGE_MIN = 4096 };
-enum { VERSION = 3, NAME_MAX_ = 201 };
+enum { VERSION = 3 };
 #define MAGIC UINT32_C(0x636f6e63) /* "conc" */
 
 #define PRIVATE_BYTES offsetof(cc_channel_t, spsc)
@@ -484,7 +479,7 @@ static bool is_name_(const char *name)
 {
     if (!name || name[0] != '/') return false;
     size_t length = strlen(name);
-    if (length < 2 || length > NAME_MAX_ || strchr(name + 1, '/')) return false;
+    if (length < 2 || length > CC_OS_NAME_MAX_ || strchr(name + 1, '/')) return false;
     return strcmp(name, "/.") != 0 && strcmp(name, "/..") != 0;
 }
 

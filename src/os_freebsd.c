@@ -11,7 +11,8 @@
 static int wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, bool shared)
 {
     struct _umtx_time until;
-    void *address = (void *)(uintptr_t)word, *size = NULL, *time = NULL;
+    void *size = NULL;
+    void *time = NULL;
     int saved = errno, result = 0;
     if (cc_load_relaxed(word) != expected) return EAGAIN; /* the system call would not tell this from a wake */
     if (deadline != CC_FOREVER) {
@@ -25,7 +26,7 @@ static int wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, boo
         time = &until;
     }
     int operation = shared ? UMTX_OP_WAIT_UINT : UMTX_OP_WAIT_UINT_PRIVATE;
-    if (_umtx_op(address, operation, expected, size, time) != 0) result = errno;
+    if (_umtx_op((void *)(uintptr_t)word, operation, expected, size, time) != 0) result = errno;
     errno = saved;
     if (result == EINTR) return EINTR;
     return result == ETIMEDOUT && cc_os_now_() >= deadline ? ETIMEDOUT : 0;

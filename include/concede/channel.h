@@ -263,8 +263,8 @@ CC_INLINE_ void cc_channel_close(cc_channel_t *channel)
     cc_channel_close_any_(channel);
 }
 
-/* Whether it was closed. Receivers may still get messages: only EPIPE tells them that there are none. Any thread, at any
- * time; never blocks. */
+/* Whether it was closed. Receivers may still get messages: only EPIPE tells them that there are none. Any thread, at
+ * any time; never blocks. */
 CC_INLINE_ bool cc_channel_is_closed(const cc_channel_t *channel)
 {
     bool closed = cc_channel_is_closed_any_(channel);

@@ -167,8 +167,7 @@ bool cc_channel_is_closed_any_(const cc_channel_t *channel)
 {
     if (cc_channel_is_private_mpmc_(channel)) /* [channel.closed] pairs with the or in cc_channel_close() */
         return (cc_load_acquire(&channel->mpmc.tail.position) & CC_MPMC_CLOSED_) != 0;
-    if (cc_channel_is_shared_(channel)) return cc_shared_is_closed_(channel);
-    return cc_load_acquire(&channel->closed) != CC_CHANNEL_OPEN_; /* [channel.closed] pairs with the swap in close */
+    return !cc_channel_accepts_(cc_load_acquire(&channel->closed)); /* [channel.closed] pairs with the swap in close */
 }
 
 /* ---- Trying ----------------------------------------------------------------------------------------------------- */
@@ -177,7 +176,8 @@ static size_t send_now_(cc_channel_t *channel, const void *messages, size_t n)
 {
     const unsigned char *bytes = (const unsigned char *)messages;
     if (cc_channel_is_private_mpmc_(channel)) return cc_mpmc_send_now_(channel, bytes, n);
-    if (cc_channel_is_shared_(channel)) return cc_shared_send_now_(channel, bytes, n);
+    if (!cc_channel_is_spsc_(channel)) return cc_shared_mpmc_send_now_(channel, bytes, n);
+    if (cc_channel_is_shared_(channel)) cc_shared_spsc_mend_sender_(channel);
     return cc_spsc_send_now_(channel, bytes, n);
 }
 
@@ -185,14 +185,15 @@ static size_t recv_now_(cc_channel_t *channel, void *messages, size_t n)
 {
     unsigned char *bytes = (unsigned char *)messages;
     if (cc_channel_is_private_mpmc_(channel)) return cc_mpmc_recv_now_(channel, bytes, n);
-    if (cc_channel_is_shared_(channel)) return cc_shared_recv_now_(channel, bytes, n);
+    if (!cc_channel_is_spsc_(channel)) return cc_shared_mpmc_recv_now_(channel, bytes, n);
+    if (cc_channel_is_shared_(channel)) cc_shared_spsc_mend_receiver_(channel);
     return cc_spsc_recv_now_(channel, bytes, n);
 }
 
 static bool is_drained_(cc_channel_t *channel)
 {
     if (cc_channel_is_private_mpmc_(channel)) return cc_mpmc_is_drained_(channel);
-    return cc_channel_is_shared_(channel) ? cc_shared_is_drained_(channel) : cc_spsc_is_drained_(channel);
+    return cc_channel_is_spsc_(channel) ? cc_spsc_is_drained_(channel) : cc_shared_mpmc_is_drained_(channel);
 }
 
 /* Sends up to n messages, n > 0, without waiting. 0: `*done` of them were sent, at least one. EAGAIN: none, the channel
@@ -238,7 +239,8 @@ static const struct stage {
 bool cc_channel_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
 {
     if (cc_channel_is_private_mpmc_(channel)) return cc_mpmc_has_(channel, direction, n);
-    return cc_channel_is_shared_(channel) ? cc_shared_has_(channel, direction, n) : cc_spsc_has_(channel, direction, n);
+    return cc_channel_is_spsc_(channel) ? cc_spsc_has_(channel, direction, n)
+                                        : cc_shared_mpmc_has_(channel, direction, n);
 }
 
 static size_t batch_max_(const cc_channel_t *channel)
@@ -249,9 +251,9 @@ static size_t batch_max_(const cc_channel_t *channel)
 /* Ends the run of messages since the last wait; returns whether it was a stream, in which gathering pays. */
 static bool ends_run_of_stream_(cc_channel_t *channel, cc_direction_t direction)
 {
-    size_t run = cc_channel_is_shared_(channel) ? cc_shared_end_run_(channel, direction)
-                 : cc_channel_is_spsc_(channel) ? cc_spsc_end_run_(channel, direction)
-                                                : cc_mpmc_end_run_(channel, direction);
+    size_t run = cc_channel_is_private_mpmc_(channel) ? cc_mpmc_end_run_(channel, direction)
+                 : cc_channel_is_spsc_(channel)       ? cc_spsc_end_run_(channel, direction)
+                                                      : cc_shared_mpmc_end_run_(channel, direction);
     bool may_gather = channel->snooze_iters == CC_SNOOZE_ADAPTIVE && batch_max_(channel) > 1;
     return may_gather && run >= RUN && cc_costs_may_spin_();
 }

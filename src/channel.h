@@ -19,6 +19,12 @@ CC_TEMPLATE_ bool cc_channel_is_private_mpmc_(const cc_channel_t *channel)
     return channel->shape >> 62 == 0;
 }
 
+/* Whether a channel accepts messages whose `closed` says this. */
+CC_TEMPLATE_ bool cc_channel_accepts_(uint32_t closed)
+{
+    return closed == CC_CHANNEL_OPEN_ || closed == CC_CHANNEL_MEND_;
+}
+
 /* The event where those wait who send, or those who receive. */
 CC_TEMPLATE_ cc_event_t *cc_channel_event_(cc_channel_t *channel, cc_direction_t direction)
 {
@@ -76,7 +82,6 @@ int cc_channel_recv_one_(cc_channel_t *channel, void *message, size_t size, bool
 /* If such a channel is SPSC the inline path is tried first. If it is MPMC it has a shape that no inline path takes for
  * its own. */
 #define CC_SHARED_MPMC_SHAPE_(size) (cc_channel_shape_(CC_CHANNEL_MPMC, (size)) | UINT64_C(1) << 62)
-size_t cc_shared_mpmc_len_(const cc_channel_t *channel);
 
 /* Makes a wait for the channel sleep in the segment, and learn in memory of this process. */
 void cc_shared_sleep_elsewhere_(cc_channel_t *channel, cc_direction_t direction, cc_event_await_t *await,
@@ -97,21 +102,23 @@ void cc_shared_notify_(cc_event_t *event);
 /* The heavy side of cc_fence_light_() for all processes that have the segment open. */
 void cc_shared_fence_heavy_(void);
 
-/* As their namesakes for the two kinds above. */
-size_t cc_shared_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n);
-size_t cc_shared_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n);
-bool cc_shared_is_drained_(cc_channel_t *channel);
+/* MPMC: as their namesakes for the two kinds above. */
+size_t cc_shared_mpmc_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n);
+size_t cc_shared_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n);
+bool cc_shared_mpmc_is_drained_(cc_channel_t *channel);
+bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
+size_t cc_shared_mpmc_end_run_(cc_channel_t *channel, cc_direction_t direction);
+size_t cc_shared_mpmc_len_(const cc_channel_t *channel);
 
 /* MPMC, messages of 8 bytes: as cc_channel_send_one_() and cc_channel_recv_one_(), which they call if the first look is
  * not enough. */
 int cc_shared_send_8_(cc_channel_t *channel, const void *message, bool waits, uint64_t deadline);
 int cc_shared_recv_8_(cc_channel_t *channel, void *message, bool waits, uint64_t deadline);
-bool cc_shared_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
-size_t cc_shared_end_run_(cc_channel_t *channel, cc_direction_t direction);
-bool cc_shared_is_closed_(const cc_channel_t *channel);
-void cc_shared_close_channel_(cc_channel_t *channel);
 
-/* SPSC: what the sender does first, in a send that the inline path left to the library; shared_spsc.c. */
+/* SPSC: what the sender, or the receiver, does first in a call that the inline path left to the library. */
 void cc_shared_spsc_mend_sender_(cc_channel_t *channel);
+void cc_shared_spsc_mend_receiver_(cc_channel_t *channel);
+
+void cc_shared_close_channel_(cc_channel_t *channel);
 
 #endif

@@ -34,7 +34,7 @@ static uintptr_t entry_(uintptr_t key, uint32_t thread)
 /* The thread of an entry with this key that is inside, and is not this one; else 0. */
 static uint32_t other_(uintptr_t entry, uintptr_t key, uint32_t own)
 {
-    uint32_t thread = (uint32_t)(entry % ((uintptr_t)1 << THREAD_BITS));
+    uint32_t thread = cc_debug_thread_in_(entry);
     bool is_other = entry != 0 && entry == entry_(key, thread) && thread != own;
     return is_other && cc_debug_is_here_(thread) ? thread : 0;
 }
@@ -48,7 +48,7 @@ static uint32_t note_inside_(uintptr_t key, uint32_t own)
     for (int i = 0; i < PLACES; i++) {
         uintptr_t *place = &inside_[key % ROWS][i];
         uintptr_t seen = cc_load_relaxed(place);
-        bool is_free = seen == 0 || !cc_debug_is_here_((uint32_t)(seen % ((uintptr_t)1 << THREAD_BITS)));
+        bool is_free = seen == 0 || !cc_debug_is_here_(cc_debug_thread_in_(seen));
         if (!noted && is_free) noted = cc_cas_relaxed(place, &seen, entry_(key, own));
         if (found == 0) found = other_(seen, key, own);
     }

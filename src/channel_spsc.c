@@ -19,7 +19,7 @@ size_t cc_spsc_sent_slow_(cc_channel_t *channel, size_t n)
 {
     notify_(channel, CC_RECEIVING_);
     uint32_t seen = cc_load_acquire(&channel->closed); /* [channel.closed] pairs with the swap in cc_channel_close() */
-    if (seen == CC_CHANNEL_OPEN_ || seen == CC_CHANNEL_MEND_) return n;
+    if (cc_channel_accepts_(seen)) return n;
     seen = CC_CHANNEL_CLOSED_;
     /* [spsc.last] pairs with the load in cc_spsc_is_drained_() */
     if (cc_cas_release(&channel->closed, &seen, CC_CHANNEL_ACCEPTED_)) return n;
@@ -81,7 +81,7 @@ size_t cc_spsc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t 
 bool cc_spsc_is_drained_(cc_channel_t *channel)
 {
     uint32_t seen = cc_load_acquire(&channel->closed); /* [channel.closed] pairs with the swap in cc_channel_close() */
-    if (seen == CC_CHANNEL_OPEN_ || seen == CC_CHANNEL_MEND_) return false;
+    if (cc_channel_accepts_(seen)) return false;
     if (seen == CC_CHANNEL_DRAINED_) return true;
     if (cc_channel_is_shared_(channel)) cc_shared_fence_heavy_(); /* [spsc.close] for a sender in another process */
     cc_fence_heavy_(); /* [spsc.close] pairs with the light fence in cc_spsc_is_asleep_or_closed_() */

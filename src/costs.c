@@ -76,13 +76,15 @@ static uint32_t number_(const char **text)
 static cc_costs_t parse_(const char *text)
 {
     cc_costs_t given = { 0, 0, 0, 0 };
-    for (; *text; text += strcspn(text, ","), text += *text == ',') {
+    while (*text) {
         for (size_t i = 0; i < FIELDS; i++) {
             const char *number = text + strlen(names_[i]);
             if (strncmp(text, names_[i], strlen(names_[i])) != 0) continue;
             uint32_t value = number_(&number);
             if (*number == 0 || *number == ',') *field_(&given, i) = value;
         }
+        text += strcspn(text, ",");
+        if (*text == ',') text++;
     }
     return given;
 }

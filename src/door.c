@@ -118,9 +118,8 @@ void cc_channel_notify_slow_(cc_channel_t *channel, cc_direction_t direction, ui
 
 bool cc_door_join_(cc_select_case_t *one, cc_selector_t *selector)
 {
-    cc_direction_t direction = cc_select_direction_(one);
-    cc_event_t *event = cc_channel_event_(one->channel, direction);
-    cc_door_t *door = door_(one->channel, direction);
+    cc_event_t *event = cc_select_event_(one);
+    cc_door_t *door = door_(one->channel, cc_select_direction_(one));
     cc_lock_acquire(&door->lock);
     bool again = door->last_joiner == selector; /* the same channel is in another case: the event counts threads */
     if (!again) {
@@ -134,9 +133,8 @@ bool cc_door_join_(cc_select_case_t *one, cc_selector_t *selector)
 
 void cc_door_leave_(cc_select_case_t *one)
 {
-    cc_direction_t direction = cc_select_direction_(one);
-    cc_event_t *event = cc_channel_event_(one->channel, direction);
-    cc_door_t *door = door_(one->channel, direction);
+    cc_event_t *event = cc_select_event_(one);
+    cc_door_t *door = door_(one->channel, cc_select_direction_(one));
     cc_lock_acquire(&door->lock);
     if (one->next_) unlink_(door, one);
     if (door->last_joiner == one->selector_) door->last_joiner = NULL;
@@ -240,8 +238,7 @@ bool cc_channel_arm(cc_channel_t *channel, uint32_t operation)
     uint32_t seen = wait_until_rung_(door);
     if ((seen & STATE) == RUNG) {
         cc_os_bell_empty_(door->descriptors[0] - 1);
-        cc_event_slept_(
-            event); /* it rang, so somebody waited: if that happens again and again, notifiers take the fence */
+        cc_event_slept_(event); /* somebody waited: if that happens again and again, notifiers take the fence */
     }
     if ((seen & STATE) != ARMED) {
         seen = (seen & ~(uint32_t)STATE) + NUMBER + ARMED;

@@ -33,6 +33,10 @@ CC_TEMPLATE_ cc_direction_t cc_select_direction_(const cc_select_case_t *one)
 {
     return cc_operation_direction_(one->operation);
 }
+CC_TEMPLATE_ cc_event_t *cc_select_event_(const cc_select_case_t *one)
+{
+    return cc_channel_event_(one->channel, cc_select_direction_(one));
+}
 
 /* ---- Between processes: shared.c -------------------------------------------------------------------------------- */
 

@@ -61,11 +61,6 @@ static uintptr_t *place_(const cc_lock_t *lock)
     return &holders_[(uintptr_t)lock / sizeof *lock % PLACES];
 }
 
-static uintptr_t thread_of_(uintptr_t entry)
-{
-    return entry % ((uintptr_t)1 << THREAD_BITS);
-}
-
 /* This thread's entry for the lock; 0 if there are too many threads. */
 static uintptr_t entry_(const cc_lock_t *lock)
 {
@@ -75,16 +70,17 @@ static uintptr_t entry_(const cc_lock_t *lock)
 }
 
 /* What the table says about the lock: 0, or the number of the thread that holds it. */
-static uintptr_t holder_(const cc_lock_t *lock)
+static uint32_t holder_(const cc_lock_t *lock)
 {
     uintptr_t entry = cc_load_relaxed(place_(lock)); /* relaxed: our own, or a suspicion that still_() confirms */
     bool same = entry != 0 && (entry ^ entry_(lock)) >> THREAD_BITS == 0;
-    return same && cc_debug_is_here_((uint32_t)thread_of_(entry)) ? thread_of_(entry) : 0;
+    uint32_t thread = cc_debug_thread_in_(entry);
+    return same && cc_debug_is_here_(thread) ? thread : 0;
 }
 
 /* Whether the lock stays held, and by that thread as far as the table knows, while others had time to say otherwise:
  * 1000 yields take 0.6 ms with nobody else to run (`concede bench cas.yield` on AMD Zen 3), else a time slice each. */
-static bool still_(const cc_lock_t *lock, uintptr_t holder)
+static bool still_(const cc_lock_t *lock, uint32_t holder)
 {
     for (int i = 0; i < 1000; i++) {
         uint32_t held = cc_load_relaxed(&lock->word) & CC_LOCK_HELD_; /* relaxed: where it matters it is our own */
@@ -94,14 +90,14 @@ static bool still_(const cc_lock_t *lock, uintptr_t holder)
     return true;
 }
 
-static void die_(const char *what, const cc_lock_t *lock, uintptr_t holder)
+static void die_(const char *what, const cc_lock_t *lock, uint32_t holder)
 {
-    cc_debug_die_("lock", lock, what, cc_debug_thread_(), (unsigned)holder);
+    cc_debug_die_("lock", lock, what, cc_debug_thread_(), holder);
 }
 
 void(cc_lock_debug_acquire_)(const cc_lock_t *lock)
 {
-    uintptr_t own = thread_of_(entry_(lock));
+    uint32_t own = cc_debug_thread_in_(entry_(lock));
     if (own != 0 && holder_(lock) == own && still_(lock, own))
         die_("is acquired again by thread %u, which holds it", lock, own);
 }
@@ -115,10 +111,10 @@ bool(cc_lock_debug_acquired_)(const cc_lock_t *lock, bool acquired)
 void(cc_lock_debug_release_)(const cc_lock_t *lock)
 {
     uintptr_t own = entry_(lock);
-    uintptr_t holder = holder_(lock);
+    uint32_t holder = holder_(lock);
     uint32_t held = cc_load_relaxed(&lock->word) & CC_LOCK_HELD_; /* relaxed: our own */
     if (!held) die_("is released by thread %u, but nobody holds it", lock, 0);
-    if (holder != 0 && holder != thread_of_(own) && still_(lock, holder))
+    if (holder != 0 && holder != cc_debug_thread_in_(own) && still_(lock, holder))
         die_("is released by thread %u, which does not hold it: thread %u does", lock, holder);
     /* relaxed: as holder_(); another lock may have the place by now */
     cc_cas_relaxed(place_(lock), &own, (uintptr_t)0);

@@ -6,6 +6,8 @@
 #include <concede/deadline.h>
 #include <errno.h>
 
+#define CC_NS_PER_S_ UINT64_C(1000000000)
+
 CC_BEGIN_DECLS
 
 /* Sleeps while *word == expected, until a wake on the same address or the deadline (cc_now_ns() time; CC_FOREVER:
@@ -76,8 +78,9 @@ const char *cc_os_environment_(const char *name);
 
 /* ---- Between processes ------------------------------------------------------------------------------------------
  *
- * A segment is memory that several processes map. It has a name, or it is known by a descriptor that is handed on. All
- * of these say ENOSYS, or false, on a system that cannot do it (os_none.h). */
+ * A segment is memory that several processes map. It has a name, "/" and up to 200 characters, or it is known by a
+ * descriptor that is handed on. All of these say ENOSYS, or false, on a system that cannot do it (os_none.h). */
+enum { CC_OS_NAME_MAX_ = 201 };
 
 /* Makes a segment of so many bytes, all 0, that only this user may open. name NULL: one without a name that can never
  * shrink; `*handed_on` is a descriptor of it for others. `*own` is ours, and locks are taken by it. 0; EEXIST; EACCES;
@@ -99,7 +102,7 @@ uint32_t cc_os_forks_(void);
 /* Maps the first `header` bytes of a segment, then `gap` bytes of private memory, then the rest; returns NULL if there
  * is no memory. All three are multiples of 65536 but the last. */
 void *cc_os_segment_map_(int own, size_t header, size_t gap, size_t bytes);
-void cc_os_segment_unmap_(void *mapping, size_t header, size_t gap, size_t bytes);
+void cc_os_segment_unmap_(void *mapping, size_t gap, size_t bytes);
 
 /* Where the locks of a segment are. place tells that, for one that was just made, in a number that is kept in the
  * segment; find finds them by that number, for one that was opened. They come before any other of the calls below. 0;

@@ -8,58 +8,38 @@
 #include <limits.h>
 #include <time.h>
 
-#define NS_PER_S UINT64_C(1000000000)
-
-static int wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, int operation)
+static int wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, bool shared)
 {
     struct _umtx_time until;
-    void *address = (void *)(uintptr_t)word, *size = NULL, *time = NULL;
+    void *size = NULL;
+    void *time = NULL;
     int saved = errno, result = 0;
     if (cc_load_relaxed(word) != expected) return EAGAIN; /* the system call would not tell this from a wake */
     if (deadline != CC_FOREVER) {
         /* What a 32-bit time_t cannot hold ends early, for no reason, and the caller waits again. */
-        uint64_t seconds = deadline / NS_PER_S;
+        uint64_t seconds = deadline / CC_NS_PER_S_;
         until._timeout.tv_sec = (time_t)(seconds < INT_MAX ? seconds : INT_MAX);
-        until._timeout.tv_nsec = (long)(deadline % NS_PER_S);
+        until._timeout.tv_nsec = (long)(deadline % CC_NS_PER_S_);
         until._flags = UMTX_ABSTIME;
         until._clockid = CLOCK_MONOTONIC;
         size = (void *)sizeof until;
         time = &until;
     }
-    if (_umtx_op(address, operation, expected, size, time) != 0) result = errno;
+    int operation = shared ? UMTX_OP_WAIT_UINT : UMTX_OP_WAIT_UINT_PRIVATE;
+    if (_umtx_op((void *)(uintptr_t)word, operation, expected, size, time) != 0) result = errno;
     errno = saved;
     if (result == EINTR) return EINTR;
     return result == ETIMEDOUT && cc_os_now_() >= deadline ? ETIMEDOUT : 0;
 }
 
-static void wake_(const uint32_t *word, uint32_t count, int operation)
+/* If other processes have the word it wakes all, because the system does not tell whether it woke anybody: if it were
+ * never known that nobody is left, every message would have to call the system. */
+static uint32_t wake_(const uint32_t *word, uint32_t count, bool shared)
 {
     int saved = errno;
-    _umtx_op((void *)(uintptr_t)word, operation, count < INT_MAX ? count : INT_MAX, NULL, NULL);
+    int operation = shared ? UMTX_OP_WAKE : UMTX_OP_WAKE_PRIVATE;
+    _umtx_op((void *)(uintptr_t)word, operation, shared || count > INT_MAX ? INT_MAX : count, NULL, NULL);
     errno = saved;
-}
-
-int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
-{
-    return wait_(word, expected, deadline, UMTX_OP_WAIT_UINT_PRIVATE);
-}
-
-void cc_os_wake_(const uint32_t *word, uint32_t count)
-{
-    wake_(word, count, UMTX_OP_WAKE_PRIVATE);
-}
-
-int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadline)
-{
-    return wait_(word, expected, deadline, UMTX_OP_WAIT_UINT);
-}
-
-/* Wakes all, because the system does not tell whether it woke anybody. If it were never known that nobody is left,
- * every message would have to call the system. */
-uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count)
-{
-    (void)count;
-    wake_(word, CC_OS_ALL_, UMTX_OP_WAKE);
     return 0;
 }
 
@@ -74,7 +54,7 @@ static long usable_cpus_(void)
     return cpus;
 }
 
-#include "os_shm.h"
+#define CC_OS_HAS_SHM_
 #define CC_OS_CPUS_()          usable_cpus_()
 #define CC_OS_IS_PRIVILEGED_() issetugid()
 #include "os_unix.h"

@@ -15,8 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S UINT64_C(1000000000)
-
 enum { FUTEX_WAKE_ = 1, FUTEX_WAIT_BITSET_ = 9, FUTEX_PRIVATE_ = 128 };
 enum {
     MEMBARRIER_GLOBAL_EXPEDITED = 1 << 1,
@@ -48,10 +46,10 @@ extern long linux_syscall_(long number, ...) __asm__("syscall");
 /* A 64-bit kernel has one futex call. A 32-bit one has SYS_futex, whose times have 32 bits, or SYS_futex_time64, or
  * both: old kernels lack the second, and new ones may be built without the first. So a wait and a wake each try
  * both. */
-#if defined(SYS_futex_time64)
 typedef struct {
-    int64_t tv_sec, tv_nsec;
+    int64_t seconds, ns;
 } wide_time_t;
+#if defined(SYS_futex_time64)
 typedef struct {
     int32_t tv_sec, tv_nsec;
 } futex_time_t;
@@ -62,17 +60,17 @@ typedef struct timespec futex_time_t;
 /* `scope` is FUTEX_PRIVATE_, or 0 for a word that other processes have, too. */
 static long futex_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, int scope)
 {
-    uint64_t seconds = deadline / NS_PER_S;
+    uint64_t seconds = deadline / CC_NS_PER_S_;
     long result = -ENOSYS;
 #if defined(SYS_futex_time64)
-    wide_time_t at = { .tv_sec = (int64_t)seconds, .tv_nsec = (int64_t)(deadline % NS_PER_S) };
+    wide_time_t at = { (int64_t)seconds, (int64_t)(deadline % CC_NS_PER_S_) };
     result = SYSTEM_CALL(SYS_futex_time64, word, FUTEX_WAIT_BITSET_ | scope, expected,
                          deadline == CC_FOREVER ? NULL : &at, NULL, UINT32_MAX);
 #endif
 #if defined(SYS_futex)
     if (result == -ENOSYS) { /* a time that does not fit ends early, and the caller waits again */
         futex_time_t fits = { .tv_sec = (int32_t)(seconds < INT32_MAX ? seconds : INT32_MAX) };
-        fits.tv_nsec = (int32_t)(deadline % NS_PER_S);
+        fits.tv_nsec = (int32_t)(deadline % CC_NS_PER_S_);
         result = SYSTEM_CALL(SYS_futex, word, FUTEX_WAIT_BITSET_ | scope, expected,
                              deadline == CC_FOREVER ? NULL : &fits, NULL, UINT32_MAX);
     }
@@ -80,36 +78,29 @@ static long futex_wait_(const uint32_t *word, uint32_t expected, uint64_t deadli
     return result;
 }
 
-static long futex_wake_(const uint32_t *word, uint32_t count, int scope)
+static int wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, bool shared)
 {
-    int threads = count < INT32_MAX ? (int)count : INT32_MAX;
-    long result = -ENOSYS;
-#if defined(SYS_futex)
-    result = SYSTEM_CALL(SYS_futex, word, FUTEX_WAKE_ | scope, threads, NULL, NULL, 0);
-#endif
-#if defined(SYS_futex_time64)
-    if (result == -ENOSYS) result = SYSTEM_CALL(SYS_futex_time64, word, FUTEX_WAKE_ | scope, threads, NULL, NULL, 0);
-#endif
-    return result;
-}
-
-static int wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, int scope)
-{
-    long result = futex_wait_(word, expected, deadline, scope);
+    long result = futex_wait_(word, expected, deadline, shared ? 0 : FUTEX_PRIVATE_);
     if (result == 0 || result == -EAGAIN || result == -EINTR || result == -ETIMEDOUT) return (int)-result;
     /* The futex is refused (seccomp) or broken. Returning for no reason is allowed, but not at full speed. */
     cc_os_yield_();
     return cc_os_now_() >= deadline ? ETIMEDOUT : 0;
 }
 
-int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+/* Returns how many threads it woke: none if it fails with EFAULT, because the memory is gone, and so is whoever slept
+ * there. */
+static uint32_t wake_(const uint32_t *word, uint32_t count, bool shared)
 {
-    return wait_(word, expected, deadline, FUTEX_PRIVATE_);
-}
-
-void cc_os_wake_(const uint32_t *word, uint32_t count)
-{
-    (void)futex_wake_(word, count, FUTEX_PRIVATE_); /* EFAULT: the memory is gone, and so is whoever slept there */
+    int operation = FUTEX_WAKE_ | (shared ? 0 : FUTEX_PRIVATE_);
+    int threads = count < INT32_MAX ? (int)count : INT32_MAX;
+    long result = -ENOSYS;
+#if defined(SYS_futex)
+    result = SYSTEM_CALL(SYS_futex, word, operation, threads, NULL, NULL, 0);
+#endif
+#if defined(SYS_futex_time64)
+    if (result == -ENOSYS) result = SYSTEM_CALL(SYS_futex_time64, word, operation, threads, NULL, NULL, 0);
+#endif
+    return result > 0 ? (uint32_t)result : 0;
 }
 
 static bool membarrier_(int command)

@@ -38,10 +38,10 @@ static int no_room_(int error)
 }
 
 /* Opens a file by the folder and the name, as the C library's shm_open() does. */
+enum { PATH_BYTES = sizeof "/proc/self/fd/" + CC_OS_NAME_MAX_ };
 static int open_path_(const char *folder, const char *name, int flags, int *descriptor)
 {
-    char path[300];
-    if (strlen(folder) + strlen(name) >= sizeof path) return EINVAL;
+    char path[PATH_BYTES];
     strcat(strcpy(path, folder), name);
     long result = SYSTEM_CALL(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | flags, 0600);
     *descriptor = (int)result;
@@ -162,8 +162,7 @@ int cc_os_segment_open_(const char *name, int descriptor, int *own, uint64_t *by
 
 int cc_os_segment_unlink_(const char *name)
 {
-    char path[300] = "/dev/shm";
-    if (strlen(name) >= sizeof path - sizeof "/dev/shm") return EINVAL;
+    char path[PATH_BYTES] = "/dev/shm";
     long result = SYSTEM_CALL(SYS_unlinkat, AT_FDCWD, strcat(path, name), 0);
     return result == 0 ? 0 : result == -EPERM ? EACCES : (int)-result;
 }
@@ -228,11 +227,7 @@ void cc_os_segment_close_(int own)
     close_own_(own);
 }
 
-int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadline)
-{
-    return wait_(word, expected, deadline, 0);
-}
-
+#define CC_OS_HAS_WAIT_SEVERAL_
 /* Linux has this call since 5.16. Its number is the same on every architecture that we know, and its times have 64 bits
  * on all of them. */
 int cc_os_wait_several_(const cc_os_word_t *words, size_t count, uint64_t deadline)
@@ -242,9 +237,7 @@ int cc_os_wait_several_(const cc_os_word_t *words, size_t count, uint64_t deadli
         uint64_t expected, address;
         uint32_t flags, reserved;
     } waiters[CC_OS_WORDS_MAX_];
-    struct {
-        int64_t seconds, ns;
-    } until = { (int64_t)(deadline / NS_PER_S), (int64_t)(deadline % NS_PER_S) };
+    wide_time_t until = { (int64_t)(deadline / CC_NS_PER_S_), (int64_t)(deadline % CC_NS_PER_S_) };
     if (count == 0 || count > CC_OS_WORDS_MAX_) return ENOSYS;
     for (size_t i = 0; i < count; i++) {
         waiters[i].expected = words[i].expected;
@@ -256,12 +249,6 @@ int cc_os_wait_several_(const cc_os_word_t *words, size_t count, uint64_t deadli
         SYSTEM_CALL(NUMBER, waiters, (long)count, (long)0, deadline == CC_FOREVER ? NULL : &until, (long)MONOTONIC);
     if (result >= 0) return 0;
     return result == -EAGAIN || result == -EINTR || result == -ETIMEDOUT ? (int)-result : ENOSYS;
-}
-
-uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count)
-{
-    long woken = futex_wake_(word, count, 0);
-    return woken < 0 ? 0 : (uint32_t)woken;
 }
 
 bool cc_os_membarrier_shared_register_(void)

@@ -37,7 +37,7 @@ static int wait_for_(const uint32_t *word, uint32_t expected, uint64_t ns, bool 
     return __ulock_wait(operation | NO_ERRNO, address, expected, us < UINT32_MAX ? (uint32_t)us : UINT32_MAX);
 }
 
-static int wait_until_(const uint32_t *word, uint32_t expected, uint64_t deadline, bool shared)
+static int wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, bool shared)
 {
     uint64_t ns = CC_FOREVER;
     if (cc_load_relaxed(word) != expected) return EAGAIN; /* the system call would not tell this from a wake */
@@ -52,7 +52,7 @@ static int wait_until_(const uint32_t *word, uint32_t expected, uint64_t deadlin
 }
 
 /* Returns whether it woke anybody. */
-static bool wake_(const uint32_t *word, uint32_t count, bool shared)
+static uint32_t wake_(const uint32_t *word, uint32_t count, bool shared)
 {
     void *address = (void *)(uintptr_t)word;
     uint32_t operation = shared ? COMPARE_AND_WAIT_SHARED : COMPARE_AND_WAIT;
@@ -75,27 +75,7 @@ static bool wake_(const uint32_t *word, uint32_t count, bool shared)
     return any;
 }
 
-int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
-{
-    return wait_until_(word, expected, deadline, false);
-}
-
-void cc_os_wake_(const uint32_t *word, uint32_t count)
-{
-    (void)wake_(word, count, false);
-}
-
-int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadline)
-{
-    return wait_until_(word, expected, deadline, true);
-}
-
-uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count)
-{
-    return wake_(word, count, true);
-}
-
-#include "os_shm.h"
+#define CC_OS_HAS_SHM_
 #define CC_OS_CLOCK_           CLOCK_UPTIME_RAW
 #define CC_OS_IS_PRIVILEGED_() issetugid()
 #include "os_unix.h"

@@ -30,7 +30,7 @@ CC_OS_LACKS_(int cc_os_segment_open_(const char *name, int descriptor, int *own,
 CC_OS_LACKS_(int cc_os_segment_unlink_(const char *name), ENOSYS)
 CC_OS_LACKS_(void cc_os_segment_close_(int own),)
 CC_OS_LACKS_(void *cc_os_segment_map_(int own, size_t header, size_t gap, size_t bytes), NULL)
-CC_OS_LACKS_(void cc_os_segment_unmap_(void *mapping, size_t header, size_t gap, size_t bytes),)
+CC_OS_LACKS_(void cc_os_segment_unmap_(void *mapping, size_t gap, size_t bytes),)
 CC_OS_LACKS_(int cc_os_segment_place_locks_(int own, uint64_t *where), ENOSYS)
 CC_OS_LACKS_(int cc_os_segment_find_locks_(int own, uint64_t where), ENOSYS)
 CC_OS_LACKS_(bool cc_os_segment_lock_(int own, uint32_t number), false)
@@ -38,9 +38,12 @@ CC_OS_LACKS_(bool cc_os_segment_lock_shared_(int own, uint32_t number), false)
 CC_OS_LACKS_(void cc_os_segment_unlock_(int own, uint32_t number),)
 CC_OS_LACKS_(int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadline), ENOSYS)
 CC_OS_LACKS_(uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count), 0)
-CC_OS_LACKS_(int cc_os_wait_several_(const cc_os_word_t *words, size_t count, uint64_t deadline), ENOSYS)
 CC_OS_LACKS_(bool cc_os_membarrier_shared_register_(void), false)
 CC_OS_LACKS_(bool cc_os_membarrier_shared_(void), false)
+#endif
+
+#if !defined(CC_OS_HAS_WAIT_SEVERAL_)
+CC_OS_LACKS_(int cc_os_wait_several_(const cc_os_word_t *words, size_t count, uint64_t deadline), ENOSYS)
 #endif
 /* clang-format on */
 

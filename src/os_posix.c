@@ -18,8 +18,6 @@
 #include <pthread.h>
 #include <time.h>
 
-#define NS_PER_S UINT64_C(1000000000)
-
 typedef struct sleeper {
     const uint32_t *word;
     struct sleeper *next;
@@ -83,11 +81,11 @@ static int sleep_in_(bucket_t *b, sleeper_t *s, uint64_t deadline)
         return 0;
     }
     /* A deadline past what a 32-bit time_t holds ends early, for no reason, and the caller waits again. */
-    uint64_t seconds = deadline / NS_PER_S;
+    uint64_t seconds = deadline / CC_NS_PER_S_;
     bool capped = seconds > INT32_MAX;
     struct timespec until;
     until.tv_sec = (time_t)(capped ? INT32_MAX : seconds);
-    until.tv_nsec = (long)(deadline % NS_PER_S);
+    until.tv_nsec = (long)(deadline % CC_NS_PER_S_);
     int result = pthread_cond_timedwait(&s->wake, &b->mutex, &until);
     return result == ETIMEDOUT && !capped ? ETIMEDOUT : 0;
 }
@@ -138,4 +136,5 @@ void cc_os_wake_(const uint32_t *word, uint32_t count)
     pthread_mutex_unlock(&b->mutex);
 }
 
+#define CC_OS_HAS_WAIT_
 #include "os_unix.h"

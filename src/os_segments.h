@@ -1,5 +1,5 @@
 /* os_segments.h: what the segments of all Unix systems share: the table of those that this process has open, and how
- * one is mapped. os_linux_segments.h and os_shm.h include it, after they defined
+ * one is mapped. os_linux_segments.h and os_shm.h include it. Before it there are
  *
  *   close_(descriptor)    close() that is no cancellation point and leaves errno alone
  *   ANONYMOUS_            flags of mmap() for private memory
@@ -155,10 +155,9 @@ void *cc_os_segment_map_(int own, size_t header, size_t gap, size_t bytes)
     return at == MAP_FAILED ? NULL : at;
 }
 
-void cc_os_segment_unmap_(void *mapping, size_t header, size_t gap, size_t bytes)
+void cc_os_segment_unmap_(void *mapping, size_t gap, size_t bytes)
 {
     int saved = errno;
-    (void)header;
     munmap(mapping, bytes + gap);
     errno = saved;
 }

@@ -1,6 +1,5 @@
 /* os_shm.h: the part of os.h that stands under "Between processes", on what macOS and the BSDs have: shm_open() and
- * locks of a process. An os_<system>.c includes it before os_unix.h; cc_os_wait_shared_() and cc_os_wake_shared_() are
- * its own.
+ * locks of a process. os_unix.h includes it.
  *
  * A segment without a name cannot be had so: ENOSYS. What is handed on is the same open file in both processes, and
  * neither can open it anew; a lock of the process on it would be lost when the caller closes its descriptor.
@@ -14,43 +13,10 @@
  * never closed. And a process is never in its own way; so a table says which segment holds which lock. A child of
  * fork() does not inherit them. */
 #define CC_OS_HAS_SEGMENTS_
-#include <fcntl.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
-
-#if defined(CC_OS_MEMBARRIER_)
-#error "cc_fence_light_() must be a full fence in every process"
-#endif
-
-/* Many calls below are cancellation points and set errno, which those of os.h must not do. */
-typedef struct caller {
-    int saved_errno, cancel_state;
-} caller_t;
-
-static caller_t enter_(void)
-{
-    caller_t caller;
-    caller.saved_errno = errno;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &caller.cancel_state);
-    return caller;
-}
-
-static void leave_(caller_t caller)
-{
-    pthread_setcancelstate(caller.cancel_state, NULL);
-    errno = caller.saved_errno;
-}
-
-static void close_(int descriptor)
-{
-    caller_t caller = enter_();
-    (void)close(descriptor);
-    leave_(caller);
-}
 
 enum { ANONYMOUS_ = MAP_PRIVATE | MAP_ANON };
 static void forget_in_child_(void);
@@ -331,15 +297,7 @@ void cc_os_segment_close_(int own)
     leave_table_(caller);
 }
 
-/* ---- Waiting ---------------------------------------------------------------------------------------------------- */
-
-int cc_os_wait_several_(const cc_os_word_t *words, size_t count, uint64_t deadline)
-{
-    (void)words;
-    (void)count;
-    (void)deadline;
-    return ENOSYS;
-}
+/* ---- Fences ----------------------------------------------------------------------------------------------------- */
 
 /* None of these systems has the asymmetric fence, so cc_fence_light_() is a full one in every process. */
 bool cc_os_membarrier_shared_register_(void)

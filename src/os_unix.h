@@ -1,5 +1,6 @@
 /* os_unix.h: the part of os.h that is the same on most Unix systems. An os_<system>.c includes it last, and defines one
- * of these macros before where its system has more than what stands here. */
+ * of these macros before where its system has more than what stands here. If it defines CC_OS_HAS_SHM_, segments are
+ * those of os_shm.h. */
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
@@ -20,6 +21,8 @@
 #if !defined(CC_OS_MEMBARRIER_)
 #define CC_OS_MEMBARRIER_REGISTER_() false
 #define CC_OS_MEMBARRIER_()          false
+#elif defined(CC_OS_HAS_SHM_)
+#error "cc_fence_light_() must be a full fence in every process"
 #endif
 #if !defined(CC_OS_IS_PRIVILEGED_) /* whether the program has more rights than its caller */
 #define CC_OS_IS_PRIVILEGED_() (getuid() != geteuid() || getgid() != getegid())
@@ -36,14 +39,14 @@ uint64_t cc_os_now_(void)
 {
     struct timespec now;
     clock_gettime(CC_OS_CLOCK_, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+    return (uint64_t)now.tv_sec * CC_NS_PER_S_ + (uint64_t)now.tv_nsec;
 }
 
 uint64_t cc_os_cpu_time_(void)
 {
     struct timespec used;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
+    return (uint64_t)used.tv_sec * CC_NS_PER_S_ + (uint64_t)used.tv_nsec;
 }
 
 uint32_t cc_os_cpu_(void)
@@ -82,50 +85,69 @@ const char *cc_os_environment_(const char *name)
 #include <fcntl.h>
 #include <pthread.h>
 
-/* The bell is a pipe. The calls are cancellation points, which those of os.h must not be. */
+/* Many calls below, and in os_shm.h, are cancellation points and set errno, which those of os.h must not do. */
+typedef struct caller {
+    int saved_errno, cancel_state;
+} caller_t;
+
+static caller_t enter_(void)
+{
+    caller_t caller;
+    caller.saved_errno = errno;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &caller.cancel_state);
+    return caller;
+}
+
+static void leave_(caller_t caller)
+{
+    pthread_setcancelstate(caller.cancel_state, NULL);
+    errno = caller.saved_errno;
+}
+
+static void close_(int descriptor)
+{
+    caller_t caller = enter_();
+    (void)close(descriptor);
+    leave_(caller);
+}
+
+/* The bell is a pipe. */
 int cc_os_bell_create_(int ends[2])
 {
-    int saved = errno, error = 0;
-    if (pipe(ends) != 0) {
-        error = errno;
-    } else {
-        for (int i = 0; i < 2; i++) {
-            (void)fcntl(ends[i], F_SETFD, FD_CLOEXEC);
-            (void)fcntl(ends[i], F_SETFL, O_NONBLOCK);
-        }
+    caller_t caller = enter_();
+    int error = pipe(ends) == 0 ? 0 : errno;
+    for (int i = 0; error == 0 && i < 2; i++) {
+        (void)fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+        (void)fcntl(ends[i], F_SETFL, O_NONBLOCK);
     }
-    errno = saved;
+    leave_(caller);
     return error;
 }
 
 void cc_os_bell_ring_(int write_end)
 {
-    int saved = errno, cancel_state;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    caller_t caller = enter_();
     while (write(write_end, "", 1) < 0 && errno == EINTR) {}
-    pthread_setcancelstate(cancel_state, NULL);
-    errno = saved;
+    leave_(caller);
 }
 
 void cc_os_bell_empty_(int read_end)
 {
-    int saved = errno, cancel_state;
+    caller_t caller = enter_();
     char byte;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     while (read(read_end, &byte, 1) < 0 && errno == EINTR) {}
-    pthread_setcancelstate(cancel_state, NULL);
-    errno = saved;
+    leave_(caller);
 }
 
 void cc_os_bell_close_(int read_end, int write_end)
 {
-    int saved = errno, cancel_state;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    (void)close(read_end);
-    (void)close(write_end);
-    pthread_setcancelstate(cancel_state, NULL);
-    errno = saved;
+    close_(read_end);
+    close_(write_end);
 }
+#endif
+
+#if defined(CC_OS_HAS_SHM_)
+#include "os_shm.h"
 #endif
 
 #if !defined(CC_OS_HAS_SEGMENTS_)
@@ -133,6 +155,32 @@ uint32_t cc_os_forks_(void)
 {
     return (uint32_t)getpid();
 }
+#endif
+
+/* The system's file has wait_() and wake_(), whose last argument says whether other processes have the word, too. Where
+ * there is nothing of the kind it defines these calls itself, and says CC_OS_HAS_WAIT_. */
+#if !defined(CC_OS_HAS_WAIT_)
+int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    return wait_(word, expected, deadline, false);
+}
+
+void cc_os_wake_(const uint32_t *word, uint32_t count)
+{
+    (void)wake_(word, count, false);
+}
+
+#if defined(CC_OS_HAS_SEGMENTS_)
+int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    return wait_(word, expected, deadline, true);
+}
+
+uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count)
+{
+    return wake_(word, count, true);
+}
+#endif
 #endif
 
 #include "os_none.h"

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <windows.h>
 
-#define NS_PER_S  UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)
 
 /* Whether this is Wine, two of whose calls do less than they say (8.0). Its FlushProcessWriteBuffers() does nothing.
@@ -72,7 +71,7 @@ uint64_t cc_os_now_(void)
     }
     QueryPerformanceCounter(&value);
     ticks = (uint64_t)value.QuadPart;
-    return ticks / per_second * NS_PER_S + ticks % per_second * NS_PER_S / per_second;
+    return ticks / per_second * CC_NS_PER_S_ + ticks % per_second * CC_NS_PER_S_ / per_second;
 }
 
 uint64_t cc_os_cpu_time_(void)

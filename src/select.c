@@ -109,9 +109,8 @@ static bool do_one_(cc_select_case_t *cases, size_t n, size_t start, bool glance
 /* The event that has learned how long to snooze for this case. */
 static cc_event_t *learner_(const cc_select_case_t *one)
 {
-    cc_direction_t direction = cc_select_direction_(one);
-    return cc_channel_is_shared_(one->channel) ? cc_shared_learned_(one->channel, direction)
-                                               : cc_channel_event_(one->channel, direction);
+    bool shared = cc_channel_is_shared_(one->channel);
+    return shared ? cc_shared_learned_(one->channel, cc_select_direction_(one)) : cc_select_event_(one);
 }
 
 /* Notifiers know the selector's event only through the doors, where they take a full fence: it needs no heavy one. The
@@ -165,7 +164,7 @@ static void leave_all_(const cc_selector_t *selector, bool slept)
     for (size_t i = 0; i < selector->count; i++) {
         cc_select_case_t *one = &selector->cases[i];
         if (!one->selector_) continue; /* no channel, or one that another case has joined */
-        if (slept) cc_event_slept_(cc_channel_event_(one->channel, cc_select_direction_(one)));
+        if (slept) cc_event_slept_(cc_select_event_(one));
         cc_door_leave_(one);
     }
 }
@@ -198,8 +197,8 @@ static bool do_first_(cc_selector_t *selector, cc_event_await_t *await, size_t s
 }
 
 /* What the wait has taught: a long sleep, that nothing comes soon from any of the channels; anything else, how soon
- * something came from the one that ended it. A channel whose threads relay, which is
- * MPMC and private, learns nothing from a sleep that it ended. */
+ * something came from the one that ended it. A channel whose threads relay, which is MPMC and private, learns nothing
+ * from a sleep that it ended. */
 static void teach_channels_(const cc_selector_t *selector, const cc_event_await_t *await, size_t ended_by)
 {
     for (size_t i = 0; i < selector->count; i++) {

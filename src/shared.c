@@ -221,8 +221,8 @@ void cc_shared_sleep_elsewhere_(cc_channel_t *channel, cc_direction_t direction,
 void cc_shared_relay_rest_(cc_channel_t *channel, cc_direction_t direction)
 {
     cc_event_t *event = cc_channel_event_(channel, direction);
-    if ((cc_shared_is_closed_(channel) || cc_shared_has_(channel, direction, 1)) && cc_event_has_waiters_(event))
-        cc_shared_notify_(event);
+    bool has_more = cc_channel_is_closed_any_(channel) || cc_channel_has_(channel, direction, 1);
+    if (has_more && cc_event_has_waiters_(event)) cc_shared_notify_(event);
 }
 
 /* ---- A select --------------------------------------------------------------------------------------------------- */
@@ -243,14 +243,9 @@ static bool is_shared_case_(const cc_select_case_t *one)
     return one->channel && cc_channel_is_shared_(one->channel);
 }
 
-static cc_event_t *event_of_case_(const cc_select_case_t *one)
-{
-    return cc_channel_event_(one->channel, cc_select_direction_(one));
-}
-
 void cc_shared_select_join_(cc_select_case_t *one)
 {
-    cc_event_t *event = event_of_case_(one);
+    cc_event_t *event = cc_select_event_(one);
     set_key_(one, cc_load_acquire(&event->epoch)); /* [shared.epoch] pairs with the add of whoever wakes */
     announce_shared_(event);
 }
@@ -266,8 +261,8 @@ static uint32_t woken_at_(const cc_selector_t *selector, uint64_t now)
 {
     for (size_t i = 0; i < selector->count; i++) {
         const cc_select_case_t *one = &selector->cases[i];
-        if (is_shared_case_(one) && cc_load_relaxed(&event_of_case_(one)->epoch) != key_(one))
-            return cc_load_relaxed(&event_of_case_(one)->woken_at); /* relaxed, both: statistics */
+        if (is_shared_case_(one) && cc_load_relaxed(&cc_select_event_(one)->epoch) != key_(one))
+            return cc_load_relaxed(&cc_select_event_(one)->woken_at); /* relaxed, both: statistics */
     }
     return (uint32_t)now;
 }
@@ -288,7 +283,7 @@ static size_t list_words_(const cc_selector_t *selector, uint32_t key, cc_os_wor
         if (!is_shared_case_(one)) {
             has_private = has_private || one->channel;
         } else if (count < CC_OS_WORDS_MAX_ - 1) {
-            cc_os_word_t word = { &event_of_case_(one)->epoch, key_(one), true };
+            cc_os_word_t word = { &cc_select_event_(one)->epoch, key_(one), true };
             words[count++] = word;
         } else {
             *all_fit = false;
@@ -350,44 +345,7 @@ bool cc_shared_select_reports_(const cc_selector_t *selector, bool has_time, siz
     return false;
 }
 
-/* ---- The two kinds ---------------------------------------------------------------------------------------------- */
-
-size_t cc_shared_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n)
-{
-    if (!cc_channel_is_spsc_(channel)) return cc_shared_mpmc_send_now_(channel, messages, n);
-    cc_shared_spsc_mend_sender_(channel);
-    return cc_spsc_send_now_(channel, messages, n);
-}
-
-size_t cc_shared_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n)
-{
-    if (!cc_channel_is_spsc_(channel)) return cc_shared_mpmc_recv_now_(channel, messages, n);
-    cc_shared_spsc_mend_receiver_(channel);
-    return cc_spsc_recv_now_(channel, messages, n);
-}
-
-bool cc_shared_is_drained_(cc_channel_t *channel)
-{
-    return cc_channel_is_spsc_(channel) ? cc_spsc_is_drained_(channel) : cc_shared_mpmc_is_drained_(channel);
-}
-
-bool cc_shared_has_(cc_channel_t *channel, cc_direction_t direction, size_t n)
-{
-    return cc_channel_is_spsc_(channel) ? cc_spsc_has_(channel, direction, n)
-                                        : cc_shared_mpmc_has_(channel, direction, n);
-}
-
-size_t cc_shared_end_run_(cc_channel_t *channel, cc_direction_t direction)
-{
-    return cc_channel_is_spsc_(channel) ? cc_spsc_end_run_(channel, direction)
-                                        : cc_shared_mpmc_end_run_(channel, direction);
-}
-
-bool cc_shared_is_closed_(const cc_channel_t *channel)
-{
-    uint32_t closed = cc_load_acquire(&channel->closed); /* [channel.closed] pairs with the swap in the close */
-    return closed != CC_CHANNEL_OPEN_ && closed != CC_CHANNEL_MEND_;
-}
+/* ---- Closing ---------------------------------------------------------------------------------------------------- */
 
 void cc_shared_close_channel_(cc_channel_t *channel)
 {
@@ -397,7 +355,7 @@ void cc_shared_close_channel_(cc_channel_t *channel)
     for (int tries = 0; tries < 64; tries++) {
         /* [channel.closed] pairs with the loads of `closed` */
         if (cc_cas_release(&channel->closed, &seen, CC_CHANNEL_CLOSED_)) break;
-        if (seen != CC_CHANNEL_OPEN_ && seen != CC_CHANNEL_MEND_) break;
+        if (!cc_channel_accepts_(seen)) break;
     }
     /* [shared.announce] both: the close before, the event after */
     if (cc_event_has_waiters_(&channel->not_full)) wake_all_(&channel->not_full);
@@ -436,8 +394,8 @@ static uint32_t take_number_(cc_shared_t *shared, bool *again)
 
 /* Two processes that come at once may be in each other's way at every number, and they stay in step: what they do takes
  * both the same time, and the system lets them at its locks in turn. So from the second try on each sleeps for a random
- * while first, and hardly meets the same one 64 times, as often as there are participants. The seed is the time, because
- * children of one process have everything else in common. */
+ * while first, and hardly meets the same one 64 times, as often as there are participants. The seed is the time,
+ * because children of one process have everything else in common. */
 enum { TRIES_TO_JOIN = 64, APART_NS = NS_PER_MS };
 static void fall_out_of_step_(void)
 {
@@ -483,7 +441,7 @@ static void leave_(cc_shared_t *shared)
 
 /* No page is larger than the header and the gap, and none is smaller than PAGE_MIN. */
 enum { HEADER = 65536, GAP = 65536, PAGE_MIN = 4096 };
-enum { VERSION = 3, NAME_MAX_ = 201 };
+enum { VERSION = 3 };
 #define MAGIC UINT32_C(0x636f6e63) /* "conc" */
 
 #define PRIVATE_BYTES offsetof(cc_channel_t, spsc)
@@ -521,7 +479,7 @@ static bool is_name_(const char *name)
 {
     if (!name || name[0] != '/') return false;
     size_t length = strlen(name);
-    if (length < 2 || length > NAME_MAX_ || strchr(name + 1, '/')) return false;
+    if (length < 2 || length > CC_OS_NAME_MAX_ || strchr(name + 1, '/')) return false;
     return strcmp(name, "/.") != 0 && strcmp(name, "/..") != 0;
 }
 
@@ -557,7 +515,7 @@ static cc_shared_t *map_(int own, size_t bytes)
 static void unmap_(cc_shared_t *shared)
 {
     if (shared->forks == cc_os_forks_()) cc_os_segment_close_(shared->own);
-    cc_os_segment_unmap_(shared->segment, HEADER, GAP, shared->bytes);
+    cc_os_segment_unmap_(shared->segment, GAP, shared->bytes);
 }
 
 /* Fills the private line of the channel, from options that were checked. */
@@ -606,7 +564,7 @@ static int map_new_(cc_shared_t **shared, const char *name, size_t bytes, int ow
 
 static int create_(cc_shared_t **shared, const char *name, const cc_channel_options_t *options, int *handed_on)
 {
-    size_t bytes, capacity = 1;
+    size_t bytes;
     int own, error = segment_bytes_(options, &bytes);
     if (error == 0 && !shared) error = EINVAL;
     if (error != 0) return error;
@@ -616,9 +574,9 @@ static int create_(cc_shared_t **shared, const char *name, const cc_channel_opti
     cc_shared_t *s;
     error = map_new_(&s, name, bytes, own, handed_on);
     if (error != 0) return error;
-    while (capacity < options->capacity) capacity *= 2;
     cc_channel_t *channel;
     error = cc_channel_init(cc_shared_channel(s), bytes - HEADER + PRIVATE_BYTES, options, &channel);
+    size_t capacity = cc_channel_capacity(channel);
     set_private_(s, options, capacity);
     if (options->kind == CC_CHANNEL_MPMC) cc_shared_mpmc_init_(channel);
     describe_(s->segment, options, bytes, capacity);

@@ -92,9 +92,6 @@ bool cc_shared_is_dead_(cc_shared_t *shared, uint32_t participant);
 /* Notes that a participant has died, perhaps the sender: the next send finds out how far it got. */
 void cc_shared_spsc_bury_(cc_channel_t *channel);
 
-/* What the receiver does first, in a receive that the inline path left to the library; channel.h has the sender's. */
-void cc_shared_spsc_mend_receiver_(cc_channel_t *channel);
-
 /* ---- shared_mpmc.c ----------------------------------------------------------------------------------------------- */
 
 CC_TEMPLATE_ cc_slot_layout_t cc_shared_mpmc_layout_(size_t message_size)
@@ -103,11 +100,6 @@ CC_TEMPLATE_ cc_slot_layout_t cc_shared_mpmc_layout_(size_t message_size)
 }
 
 void cc_shared_mpmc_init_(cc_channel_t *channel);
-size_t cc_shared_mpmc_send_now_(cc_channel_t *channel, const unsigned char *messages, size_t n);
-size_t cc_shared_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, size_t n);
-bool cc_shared_mpmc_is_drained_(cc_channel_t *channel);
-bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t n);
-size_t cc_shared_mpmc_end_run_(cc_channel_t *channel, cc_direction_t direction);
 
 /* Goes through all slots and puts right what the dead were half-way through; after that their numbers are nobody's. */
 void cc_shared_mpmc_sweep_(cc_channel_t *channel);

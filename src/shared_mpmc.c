@@ -57,9 +57,9 @@ CC_TEMPLATE_ cc_number_ *stamp_in_(unsigned char *slot, cc_slot_layout_t layout)
     return (cc_number_ *)(void *)(slot + layout.stamp_offset);
 }
 
-CC_TEMPLATE_ cc_number_ *stamp_of_(const cc_channel_t *channel, cc_number_ number, cc_slot_layout_t layout)
+CC_TEMPLATE_ cc_number_ *stamp_of_(const cc_channel_t *channel, cc_number_ number)
 {
-    return stamp_in_(slot_(channel, number, layout), layout);
+    return stamp_in_(slot_(channel, number, channel->layout), channel->layout);
 }
 
 CC_TEMPLATE_ cc_number_ *hint_of_(const cc_channel_t *channel, cc_direction_t direction)
@@ -67,10 +67,16 @@ CC_TEMPLATE_ cc_number_ *hint_of_(const cc_channel_t *channel, cc_direction_t di
     return (cc_number_ *)(uintptr_t)(direction == CC_SENDING_ ? &channel->mpmc.tail : &channel->mpmc.head);
 }
 
+/* The stamp of the slot of a number once its message was received. */
+CC_TEMPLATE_ cc_number_ next_lap_(const cc_channel_t *channel, cc_number_ number)
+{
+    return stamp_((cc_number_)(number + channel->mask + 1), FREE, 0);
+}
+
 void cc_shared_mpmc_init_(cc_channel_t *channel)
 {
     for (cc_number_ number = 0; number <= channel->mask; number++)
-        *stamp_of_(channel, number, channel->layout) = stamp_(number, FREE, 0);
+        *stamp_of_(channel, number) = stamp_(number, FREE, 0);
 }
 
 /* Finds the first number that is not taken in this direction, beginning at the hint, and tells its stamp. It goes no
@@ -79,15 +85,14 @@ void cc_shared_mpmc_init_(cc_channel_t *channel)
  *
  * A stamp that is one or more laps ahead of the number says that the number was taken, with all before it and a lap
  * less one after it. */
-CC_TEMPLATE_ cc_number_ first_(const cc_channel_t *channel, cc_direction_t direction, cc_number_ *seen,
-                               cc_slot_layout_t layout)
+CC_TEMPLATE_ cc_number_ first_(const cc_channel_t *channel, cc_direction_t direction, cc_number_ *seen)
 {
     cc_number_ number = cc_load_relaxed(hint_of_(channel, direction)) >> 1; /* relaxed: the stamps tell */
     size_t capacity = channel->mask + 1;
     *seen = 0; /* gcc -O3 cannot see that the loop runs at least once */
     for (size_t left = capacity + 2; left > 0; left--) {
         /* [shared.stamp] pairs with all that write a stamp */
-        *seen = cc_load_acquire(stamp_of_(channel, number, layout));
+        *seen = cc_load_acquire(stamp_of_(channel, number));
         if (CC_LIKELY_(*seen == stamp_(number, direction == CC_SENDING_ ? FREE : FULL, 0))) break;
         int64_t ahead = ahead_(*seen, number);
         unsigned state = state_(*seen);
@@ -123,10 +128,9 @@ static CC_NOINLINE_ bool put_right_(cc_channel_t *channel, cc_number_ at, cc_num
 {
     if (!is_orphan_(channel, seen)) return false;
     cc_number_ number = seen >> NUMBER_SHIFT;
-    cc_number_ right =
-        state_(seen) == WRITING ? stamp_(number, SKIP, 0) : stamp_((cc_number_)(number + channel->mask + 1), FREE, 0);
+    cc_number_ right = state_(seen) == WRITING ? stamp_(number, SKIP, 0) : next_lap_(channel, number);
     /* [shared.stamp] pairs with first_() of whoever uses the slot next: it comes after what the dead one did */
-    (void)cc_cas_release(stamp_of_(channel, at, channel->layout), &seen, right);
+    (void)cc_cas_release(stamp_of_(channel, at), &seen, right);
     return true;
 }
 
@@ -139,27 +143,34 @@ CC_TEMPLATE_ void prefetch_ahead_(const cc_channel_t *channel, cc_number_ number
 
 /* ---- Sending ---------------------------------------------------------------------------------------------------- */
 
+/* Takes a number whose slot was FREE, and sends the message by it; false: another was first. */
+CC_TEMPLATE_ bool send_as_(cc_channel_t *channel, cc_number_ number, unsigned char *slot, const void *message,
+                           uint32_t self, cc_slot_layout_t layout)
+{
+    cc_number_ *stamp = stamp_in_(slot, layout), seen = stamp_(number, FREE, 0);
+    prefetch_ahead_(channel, number, CC_SPSC_SEND_AHEAD_, layout);
+    /* [shared.taken] pairs with the load in cc_shared_is_dead_(). It need not acquire: no stamp comes twice, so it is
+     * the FREE that the caller acquired, or this fails. */
+    if (!cc_cas_release(stamp, &seen, stamp_(number, WRITING, self))) return false;
+    cc_atomic_copy_(slot, message, layout.message_size);
+    cc_store_release(stamp, stamp_(number, FULL, 0)); /* [shared.stamp] pairs with a receiver's look */
+    hint_(channel, CC_SENDING_, (cc_number_)(number + 1));
+    return true;
+}
+
 /* Sends one message, or returns false if the channel is full. A send that loses the race for a number goes on to the
  * next, because the winner has taken that one. After as many losses as there are slots it says that the channel is
  * full, which it was a moment ago. */
-CC_TEMPLATE_ bool send_message_(cc_channel_t *channel, const unsigned char *message, uint32_t self,
-                                cc_slot_layout_t layout)
+static bool send_message_(cc_channel_t *channel, const unsigned char *message, uint32_t self)
 {
     for (size_t left = channel->mask + 2; left > 0; left--) {
-        cc_number_ seen, number = first_(channel, CC_SENDING_, &seen, layout);
-        if (seen != stamp_(number, FREE, 0)) {
-            if (put_right_(channel, number, seen)) continue;
+        cc_number_ seen, number = first_(channel, CC_SENDING_, &seen);
+        if (seen == stamp_(number, FREE, 0)) {
+            unsigned char *slot = slot_(channel, number, channel->layout);
+            if (send_as_(channel, number, slot, message, self, channel->layout)) return true;
+        } else if (!put_right_(channel, number, seen)) {
             return false; /* full, or END */
         }
-        cc_number_ *stamp = stamp_of_(channel, number, layout);
-        prefetch_ahead_(channel, number, CC_SPSC_SEND_AHEAD_, layout);
-        /* [shared.taken] pairs with the load in cc_shared_is_dead_(). It need not acquire: no stamp comes twice, so it
-         * is the FREE that first_() acquired, or this fails. */
-        if (!cc_cas_release(stamp, &seen, stamp_(number, WRITING, self))) continue;
-        cc_atomic_copy_(slot_(channel, number, layout), message, layout.message_size);
-        cc_store_release(stamp, stamp_(number, FULL, 0)); /* [shared.stamp] pairs with a receiver's first_() */
-        hint_(channel, CC_SENDING_, (cc_number_)(number + 1));
-        return true;
     }
     return false;
 }
@@ -171,21 +182,13 @@ int cc_shared_send_8_(cc_channel_t *channel, const void *message, bool waits, ui
     const cc_slot_layout_t layout = cc_shared_mpmc_layout_(8);
     cc_number_ number = cc_load_relaxed(hint_of_(channel, CC_SENDING_)) >> 1; /* relaxed: the stamp tells */
     unsigned char *slot = slot_(channel, number, layout);
-    cc_number_ *stamp = stamp_in_(slot, layout);
-    cc_number_ seen = cc_load_acquire(stamp); /* [shared.stamp] pairs with all that write a stamp */
+    cc_number_ seen = cc_load_acquire(stamp_in_(slot, layout)); /* [shared.stamp] pairs with all that write a stamp */
     bool open = cc_load_relaxed(&channel->closed) == CC_CHANNEL_OPEN_; /* relaxed: END decides */
-    if (CC_LIKELY_(open && seen == stamp_(number, FREE, 0))) {
-        prefetch_ahead_(channel, number, CC_SPSC_SEND_AHEAD_, layout);
-        /* [shared.taken] as in send_message_() */
-        if (CC_LIKELY_(
-                cc_cas_release(stamp, &seen, stamp_(number, WRITING, CC_SHARED_SELF_(cc_shared_of_(channel)))))) {
-            cc_atomic_copy_(slot, message, 8);
-            cc_store_release(stamp, stamp_(number, FULL, 0)); /* [shared.stamp] pairs with a receiver's look */
-            hint_(channel, CC_SENDING_, (cc_number_)(number + 1));
-            /* [shared.announce] the stamp before, the event after */
-            if (CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_empty))) cc_shared_notify_(&channel->not_empty);
-            return 0;
-        }
+    if (CC_LIKELY_(open && seen == stamp_(number, FREE, 0) &&
+                   send_as_(channel, number, slot, message, CC_SHARED_SELF_(cc_shared_of_(channel)), layout))) {
+        /* [shared.announce] the stamp before, the event after */
+        if (CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_empty))) cc_shared_notify_(&channel->not_empty);
+        return 0;
     }
     return cc_channel_send_one_(channel, message, 8, waits, deadline);
 }
@@ -195,8 +198,7 @@ size_t cc_shared_mpmc_send_now_(cc_channel_t *channel, const unsigned char *mess
     uint32_t self = CC_SHARED_SELF_(cc_shared_of_(channel));
     size_t sent = 0;
     if (cc_load_relaxed(&channel->closed) != CC_CHANNEL_OPEN_) return 0; /* relaxed: END decides */
-    while (sent < n && send_message_(channel, messages + sent * channel->layout.message_size, self, channel->layout))
-        sent++;
+    while (sent < n && send_message_(channel, messages + sent * channel->layout.message_size, self)) sent++;
     /* [shared.announce] the stamp before, the event after */
     if (sent > 0 && CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_empty))) cc_shared_notify_(&channel->not_empty);
     return sent;
@@ -204,27 +206,34 @@ size_t cc_shared_mpmc_send_now_(cc_channel_t *channel, const unsigned char *mess
 
 /* ---- Receiving -------------------------------------------------------------------------------------------------- */
 
-CC_TEMPLATE_ bool receive_message_(cc_channel_t *channel, unsigned char *message, uint32_t self, size_t *skipped,
-                                   cc_slot_layout_t layout)
+/* Takes a number whose slot was FULL, and receives the message; false: another was first. */
+CC_TEMPLATE_ bool receive_as_(cc_channel_t *channel, cc_number_ number, unsigned char *slot, void *message,
+                              uint32_t self, cc_slot_layout_t layout)
 {
-    size_t capacity = channel->mask + 1;
-    for (size_t left = 2 * capacity + 1; left > 0; left--) {
-        cc_number_ seen, number = first_(channel, CC_RECEIVING_, &seen, layout);
-        cc_number_ *stamp = stamp_of_(channel, number, layout);
-        cc_number_ next_lap = stamp_((cc_number_)(number + capacity), FREE, 0);
+    cc_number_ *stamp = stamp_in_(slot, layout), seen = stamp_(number, FULL, 0);
+    /* [shared.taken] as in a send */
+    if (!cc_cas_release(stamp, &seen, stamp_(number, READING, self))) return false;
+    prefetch_ahead_(channel, number, CC_SPSC_RECV_AHEAD_, layout);
+    cc_atomic_copy_(message, slot, layout.message_size);
+    cc_store_release(stamp, next_lap_(channel, number)); /* [shared.stamp] pairs with a sender's look */
+    hint_(channel, CC_RECEIVING_, (cc_number_)(number + 1));
+    return true;
+}
+
+static bool receive_message_(cc_channel_t *channel, unsigned char *message, uint32_t self, size_t *skipped)
+{
+    for (size_t left = 2 * channel->mask + 3; left > 0; left--) {
+        cc_number_ seen, number = first_(channel, CC_RECEIVING_, &seen);
         if (seen == stamp_(number, SKIP, 0)) {
+            cc_number_ *stamp = stamp_of_(channel, number);
             /* relaxed: a swap passes on what the SKIP before it released, so the next lap comes after the dead one */
-            *skipped += cc_cas_relaxed(stamp, &seen, next_lap);
+            *skipped += cc_cas_relaxed(stamp, &seen, next_lap_(channel, number));
             hint_(channel, CC_RECEIVING_, (cc_number_)(number + 1));
-        } else if (seen != stamp_(number, FULL, 0)) {
-            if (put_right_(channel, number, seen)) continue;
+        } else if (seen == stamp_(number, FULL, 0)) {
+            unsigned char *slot = slot_(channel, number, channel->layout);
+            if (receive_as_(channel, number, slot, message, self, channel->layout)) return true;
+        } else if (!put_right_(channel, number, seen)) {
             return false; /* empty, or a sender is half-way through, or END */
-        } else if (cc_cas_release(stamp, &seen, stamp_(number, READING, self))) { /* [shared.taken] as in a send */
-            prefetch_ahead_(channel, number, CC_SPSC_RECV_AHEAD_, layout);
-            cc_atomic_copy_(message, slot_(channel, number, layout), layout.message_size);
-            cc_store_release(stamp, next_lap); /* [shared.stamp] pairs with a sender's first_() */
-            hint_(channel, CC_RECEIVING_, (cc_number_)(number + 1));
-            return true;
         }
     }
     return false;
@@ -235,21 +244,12 @@ int cc_shared_recv_8_(cc_channel_t *channel, void *message, bool waits, uint64_t
     const cc_slot_layout_t layout = cc_shared_mpmc_layout_(8);
     cc_number_ number = cc_load_relaxed(hint_of_(channel, CC_RECEIVING_)) >> 1; /* relaxed: the stamp tells */
     unsigned char *slot = slot_(channel, number, layout);
-    cc_number_ *stamp = stamp_in_(slot, layout);
-    cc_number_ seen = cc_load_acquire(stamp); /* [shared.stamp] pairs with all that write a stamp */
-    if (CC_LIKELY_(seen == stamp_(number, FULL, 0))) {
-        /* [shared.taken] as in receive_message_() */
-        if (CC_LIKELY_(
-                cc_cas_release(stamp, &seen, stamp_(number, READING, CC_SHARED_SELF_(cc_shared_of_(channel)))))) {
-            prefetch_ahead_(channel, number, CC_SPSC_RECV_AHEAD_, layout);
-            cc_atomic_copy_(message, slot, 8);
-            /* [shared.stamp] pairs with a sender's look */
-            cc_store_release(stamp, stamp_((cc_number_)(number + channel->mask + 1), FREE, 0));
-            hint_(channel, CC_RECEIVING_, (cc_number_)(number + 1));
-            /* [shared.announce] the stamp before, the event after */
-            if (CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_full))) cc_shared_notify_(&channel->not_full);
-            return 0;
-        }
+    cc_number_ seen = cc_load_acquire(stamp_in_(slot, layout)); /* [shared.stamp] pairs with all that write a stamp */
+    if (CC_LIKELY_(seen == stamp_(number, FULL, 0) &&
+                   receive_as_(channel, number, slot, message, CC_SHARED_SELF_(cc_shared_of_(channel)), layout))) {
+        /* [shared.announce] the stamp before, the event after */
+        if (CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_full))) cc_shared_notify_(&channel->not_full);
+        return 0;
     }
     return cc_channel_recv_one_(channel, message, 8, waits, deadline);
 }
@@ -258,9 +258,7 @@ size_t cc_shared_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, 
 {
     uint32_t self = CC_SHARED_SELF_(cc_shared_of_(channel));
     size_t got = 0, skipped = 0;
-    while (got < n &&
-           receive_message_(channel, messages + got * channel->layout.message_size, self, &skipped, channel->layout))
-        got++;
+    while (got < n && receive_message_(channel, messages + got * channel->layout.message_size, self, &skipped)) got++;
     /* [shared.announce] the stamp before, the event after */
     if (got + skipped > 0 && CC_UNLIKELY_(cc_event_has_waiters_(&channel->not_full)))
         cc_shared_notify_(&channel->not_full);
@@ -272,12 +270,12 @@ size_t cc_shared_mpmc_recv_now_(cc_channel_t *channel, unsigned char *messages, 
  * counts. */
 bool cc_shared_mpmc_is_drained_(cc_channel_t *channel)
 {
-    cc_number_ seen, number = first_(channel, CC_RECEIVING_, &seen, channel->layout);
-    if (put_right_(channel, number, seen)) number = first_(channel, CC_RECEIVING_, &seen, channel->layout);
+    cc_number_ seen, number = first_(channel, CC_RECEIVING_, &seen);
+    if (put_right_(channel, number, seen)) number = first_(channel, CC_RECEIVING_, &seen);
     if (seen == stamp_(number, END, 0)) return true;
     if (seen != stamp_(number, FREE, 0)) return false;
     /* [shared.end] pairs with the load in first_() that finds it */
-    return cc_cas_release(stamp_of_(channel, number, channel->layout), &seen, stamp_(number, END, 0));
+    return cc_cas_release(stamp_of_(channel, number), &seen, stamp_(number, END, 0));
 }
 
 /* ---- For waiting, and for those who ask ------------------------------------------------------------------------- */
@@ -291,10 +289,9 @@ bool cc_shared_mpmc_has_(cc_channel_t *channel, cc_direction_t direction, size_t
     if (n > 1) { /* for a batch */
         /* relaxed, both: a guess */
         cc_number_ last = (cc_number_)((cc_load_relaxed(hint_of_(channel, direction)) >> 1) + n - 1);
-        return cc_load_relaxed(stamp_of_(channel, last, channel->layout)) ==
-               stamp_(last, direction == CC_SENDING_ ? FREE : FULL, 0);
+        return cc_load_relaxed(stamp_of_(channel, last)) == stamp_(last, direction == CC_SENDING_ ? FREE : FULL, 0);
     }
-    (void)first_(channel, direction, &seen, channel->layout);
+    (void)first_(channel, direction, &seen);
     unsigned state = state_(seen);
     return state == END || (direction == CC_SENDING_ ? state == FREE : state == FULL || state == SKIP);
 }
@@ -311,8 +308,8 @@ size_t cc_shared_mpmc_end_run_(cc_channel_t *channel, cc_direction_t direction)
 size_t cc_shared_mpmc_len_(const cc_channel_t *channel)
 {
     cc_number_ seen;
-    cc_number_ head = first_(channel, CC_RECEIVING_, &seen, channel->layout);
-    cc_number_ tail = first_(channel, CC_SENDING_, &seen, channel->layout);
+    cc_number_ head = first_(channel, CC_RECEIVING_, &seen);
+    cc_number_ tail = first_(channel, CC_SENDING_, &seen);
     int64_t length = (int64_t)(tail - head);
     if (length < 0) return 0; /* both moved on between the two looks */
     return (uint64_t)length <= channel->mask ? (size_t)length : channel->mask + 1;
@@ -333,7 +330,7 @@ void cc_shared_mpmc_sweep_(cc_channel_t *channel)
     }
     for (size_t slot = 0; dead != 0 && slot <= channel->mask; slot++) {
         /* [shared.stamp] pairs with all that write a stamp */
-        cc_number_ seen = cc_load_acquire(stamp_of_(channel, (cc_number_)slot, channel->layout));
+        cc_number_ seen = cc_load_acquire(stamp_of_(channel, (cc_number_)slot));
         if (dead >> owner_(seen) & 1) (void)put_right_(channel, (cc_number_)slot, seen);
     }
     for (uint32_t i = 1; i < CC_PARTICIPANTS_; i++)

@@ -9,51 +9,30 @@
 
 enum { WAIT = 0, WAKE = 1, PRIVATE = 128 }; /* operations of the futex */
 
-static int wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, int operation)
+static int wait_(const uint32_t *word, uint32_t expected, uint64_t deadline, bool shared)
 {
     struct timespec left, *timeout = NULL;
     int saved = errno, result;
     if (deadline != CC_FOREVER) {
         uint64_t now = cc_os_now_(), ns = deadline > now ? deadline - now : 0;
-        uint64_t seconds = ns / UINT64_C(1000000000);
+        uint64_t seconds = ns / CC_NS_PER_S_;
         left.tv_sec = (time_t)(seconds < INT_MAX ? seconds : INT_MAX);
-        left.tv_nsec = (long)(ns % UINT64_C(1000000000));
+        left.tv_nsec = (long)(ns % CC_NS_PER_S_);
         timeout = &left;
     }
-    result = syscall(SYS_futex, word, operation, expected, timeout, NULL, 0) == 0 ? 0 : errno;
+    result = syscall(SYS_futex, word, WAIT | (shared ? 0 : PRIVATE), expected, timeout, NULL, 0) == 0 ? 0 : errno;
     errno = saved;
     if (result == EAGAIN || result == EINTR) return result;
     return result == ETIMEDOUT && cc_os_now_() >= deadline ? ETIMEDOUT : 0;
 }
 
-static void wake_(const uint32_t *word, uint32_t count, int operation)
+static uint32_t wake_(const uint32_t *word, uint32_t count, bool shared)
 {
-    int saved = errno;
-    syscall(SYS_futex, word, operation, count < INT_MAX ? count : INT_MAX, NULL, NULL, 0);
+    int saved = errno, operation = shared ? WAKE : WAKE | PRIVATE;
+    syscall(SYS_futex, word, operation, shared || count > INT_MAX ? INT_MAX : count, NULL, NULL, 0);
     errno = saved;
-}
-
-int cc_os_wait_(const uint32_t *word, uint32_t expected, uint64_t deadline)
-{
-    return wait_(word, expected, deadline, WAIT | PRIVATE);
-}
-
-void cc_os_wake_(const uint32_t *word, uint32_t count)
-{
-    wake_(word, count, WAKE | PRIVATE);
-}
-
-int cc_os_wait_shared_(const uint32_t *word, uint32_t expected, uint64_t deadline)
-{
-    return wait_(word, expected, deadline, WAIT);
-}
-
-uint32_t cc_os_wake_shared_(const uint32_t *word, uint32_t count)
-{
-    (void)count;
-    wake_(word, CC_OS_ALL_, WAKE);
     return 0;
 }
 
-#include "os_shm.h"
+#define CC_OS_HAS_SHM_
 #include "os_unix.h"

@@ -42,7 +42,7 @@ class Waiter:
         self.asleep_on = futex()
         frame = gdb.newest_frame()
         while frame:
-            name = frame.name() or ""
+            name = (frame.name() or "").split("[")[0]  # without debug information the cold half of f is "f[cold]"
             if name in WAITS and not self.kind:
                 parameter, self.kind = WAITS[name]
                 self.function = PUBLIC[name]

@@ -263,6 +263,8 @@ CC_INLINE_ void cc_channel_close(cc_channel_t *channel)
     cc_channel_close_any_(channel);
 }
 
+/* Whether it was closed. Receivers may still get messages: only EPIPE tells them that there are none. Any thread, at
+ * any time; never blocks. */
 CC_INLINE_ bool cc_channel_is_closed(const cc_channel_t *channel)
 {
     bool closed = cc_channel_is_closed_any_(channel);
@@ -273,6 +275,7 @@ CC_INLINE_ bool cc_channel_is_closed(const cc_channel_t *channel)
 /* Messages in it: exact while nobody sends or receives, else near that; never more than the capacity. */
 CC_API size_t cc_channel_len(const cc_channel_t *channel);
 
+/* How many messages it can hold: what the options said, rounded up. Any thread; never blocks. */
 CC_API size_t cc_channel_capacity(const cc_channel_t *channel);
 
 /* Sending and receiving in any kind of channel, out of line. EINVAL, or 0 messages, if the size is another than the

@@ -53,10 +53,9 @@ typedef struct cc_lock {
     uint32_t word;
 } cc_lock_t;
 
-#define CC_LOCK_INIT \
-    {                \
-        0            \
-    }
+/* clang-format off */
+#define CC_LOCK_INIT { 0 }
+/* clang-format on */
 
 /* The word of a lock that nobody waits for is 0 or HELD. All of its states stand in lock.c. */
 enum {

@@ -114,6 +114,7 @@ const char *posix_environment_(const char *name);
 #define cc_os_bell_empty_                 posix_bell_empty_
 #define cc_os_bell_close_                 posix_bell_close_
 #define CC_OS_HAS_SEGMENTS_
+#define CC_OS_HAS_WAIT_SEVERAL_
 #include "../../src/os_posix.c"
 
 /* ---- the clients ---- */

@@ -210,9 +210,9 @@ void *cc_os_segment_map_(int own, size_t header, size_t gap, size_t bytes)
     return bytes + gap <= sizeof memory ? memset(memory, 0, sizeof memory) : NULL;
 }
 
-void cc_os_segment_unmap_(void *mapping, size_t header, size_t gap, size_t bytes)
+void cc_os_segment_unmap_(void *mapping, size_t gap, size_t bytes)
 {
-    (void)mapping, (void)header, (void)gap, (void)bytes;
+    (void)mapping, (void)gap, (void)bytes;
 }
 
 int cc_os_segment_place_locks_(int own, uint64_t *where)
@@ -274,6 +274,7 @@ bool cc_os_membarrier_shared_(void)
 }
 
 #define CC_OS_HAS_SEGMENTS_
+#define CC_OS_HAS_WAIT_SEVERAL_
 #define CC_OS_HAS_SEQUENCES_
 #define CC_OS_HAS_SB_
 #define CC_OS_HAS_BELL_

@@ -16,8 +16,8 @@
  * Releasing makes no system call unless somebody sleeps. On one usable CPU nobody spins.
  *
  * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with
- * more threads than CPUs. But nobody starves: if a thread still waits half a millisecond after it first slept, a turn
- * is owed to those that have slept. The next release hands the lock over to one of them, and a newcomer cannot take it
+ * more threads than CPUs. But nobody starves: if a thread still waits half a millisecond after it first slept or backed
+ * off, a turn is owed to it and to those that have slept. The next release hands the lock over to one of them, and a newcomer cannot take it
  * meanwhile; then whoever runs may take it again, until one that has slept is awake and demands the next turn. One that
  * was woken in vain four times insists: from then on each release hands over, until it has had its turn. Where the
  * system wakes sleepers in the order in which they fell asleep, as Linux does, all come to their turn; how long that

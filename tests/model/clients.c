@@ -457,6 +457,7 @@ static void lock_begin(void)
     model_statistic(&memo_of_(&lock)->awaited);
     memo_of_(&lock)->glances = may_glance_() ? GLANCES : 0;
     model_statistic(&memo_of_(&lock)->glances);
+    model_statistic(&memo_of_(&lock)->turn_at);
     model_name(&lock.word, "lock");
     model_name(&cc_lock_sequence_area_, "sequence area");
 }
@@ -508,6 +509,34 @@ static void lock_spinner(void)
     cc_lock_acquire_spin(&lock);
     write_data(0);
     cc_lock_release(&lock);
+}
+
+/* One who spins, demands a turn, and withdraws or not before it sleeps. */
+static void lock_demand(bool withdraws)
+{
+    waiter_t w = { .lock = &lock, .deadline = CC_FOREVER };
+    uint32_t seen = look_(&w);
+    bool taken = may_take_(&w, seen) && take_(&w, seen);
+    if (!taken) {
+        (void)demand_a_turn_(&w, seen);
+        seen = look_(&w);
+        taken = may_take_(&w, seen) && take_(&w, seen);
+    }
+    if (!taken && withdraws) withdraw_(&w);
+    if (!taken) taken = sleep_for_it_(&w);
+    model_check(taken);
+    write_data(0);
+    cc_lock_release(&lock);
+}
+
+static void lock_demander(void)
+{
+    lock_demand(false);
+}
+
+static void lock_demander_who_withdraws(void)
+{
+    lock_demand(true);
 }
 
 /* A thread that gives up waiting takes no wake-up with it. */
@@ -1254,6 +1283,22 @@ static const model_client_t clients[] = {
       .finish = lock_is_free,
       BOUND(2),
       .clock_jumps = 1 },
+    { .name = "lock_handover_to_demander",
+      .setup = lock_setup,
+      .threads = { lock_user_twice, lock_demander, lock_user },
+      .finish = lock_is_free,
+      BOUND(3) },
+    { .name = "lock_handover_withdrawn",
+      .setup = lock_setup,
+      .threads = { lock_user_twice, lock_demander_who_withdraws, lock_user },
+      .finish = lock_is_free,
+      BOUND(2),
+      .clock_jumps = 1 },
+    { .name = "lock_handover_to_two_demanders",
+      .setup = lock_setup,
+      .threads = { lock_user, lock_demander, lock_demander_who_withdraws },
+      .finish = lock_is_free,
+      BOUND(3) },
     { .name = "lock_handover_try",
       .setup = lock_setup,
       .threads = { lock_user_twice, lock_user, lock_trier },
@@ -1320,6 +1365,9 @@ static const model_client_t clients[] = {
     STORES("lock_store_timeout", MODEL_SEQUENCES, .threads = { lock_user, lock_user, lock_timed_user }, BOUND(2)),
     STORES("lock_store_handover", MODEL_SEQUENCES, .threads = { lock_user_twice, lock_user, lock_user }, BOUND(1),
            .clock_jumps = 1),
+    STORES("lock_store_demander", MODEL_SEQUENCES, .threads = { lock_user_twice, lock_demander, lock_user }, BOUND(2)),
+    STORES("lock_store_withdrawn", MODEL_SEQUENCES, .threads = { lock_user, lock_demander_who_withdraws, lock_user },
+           BOUND(2)),
     { .name = "lock_store_insists",
       .setup = lock_insists_setup,
       .threads = { lock_user_twice, lock_user, lock_timed_user },

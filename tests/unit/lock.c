@@ -272,13 +272,23 @@ TEST(the_end_of_one_section_is_seen_after_one_pause)
     }
 }
 
-/* Another thread takes and releases it so many times during each pause, up to the pause at which it stops. */
+/* Another thread takes it again, or finds that a turn is owed, and stops. */
+static void take_again(void)
+{
+    if (cc_lock_try_acquire(&lock)) return;
+    CHECK(lock.word & OWED);
+    release_at_pause = 0;
+}
+
+/* Another thread takes and releases it so many times during each pause, up to the pause at which it stops, or until a
+ * turn is owed. */
 static unsigned sections_a_pause;
 static void takes_it_again_and_again(void)
 {
     for (unsigned i = 0; i < sections_a_pause && fake.pauses <= release_at_pause; i++) {
         release();
-        if (i + 1 < sections_a_pause || fake.pauses < release_at_pause) CHECK(cc_lock_try_acquire(&lock));
+        bool goes_on = i + 1 < sections_a_pause || fake.pauses < release_at_pause;
+        if (goes_on) take_again();
     }
 }
 
@@ -469,7 +479,7 @@ static void takes_it_again_now_and_then(void)
 {
     if (fake.pauses % pauses_a_section != 0 || fake.pauses > release_at_pause) return;
     release();
-    if (fake.pauses < release_at_pause) CHECK(cc_lock_try_acquire(&lock));
+    if (fake.pauses < release_at_pause) take_again();
 }
 
 TEST(lost_races_in_long_sections_are_no_reason_to_stay_away)
@@ -843,6 +853,64 @@ TEST(a_debt_is_paid_once_to_whoever_has_slept)
         CHECK(is_free_(lock.word)); /* from here on it belongs to whoever comes first */
         CHECK_EQ(fake.wakes, 2);
     }
+}
+
+/* Another thread takes it again and again, too fast to look, until a turn is owed. */
+static bool is_overtaken;
+static void takes_it_until_a_turn_is_owed(void)
+{
+    for (unsigned i = 0; i < 5 && is_overtaken; i++) {
+        release();
+        is_overtaken = cc_lock_try_acquire(&lock);
+    }
+}
+
+TEST(whoever_stays_away_again_and_again_demands_a_turn)
+{
+    set_up_held(2);
+    is_overtaken = true;
+    fake.on_pause = fake.asleep = takes_it_until_a_turn_is_owed;
+    waiter_t w = { .lock = &lock, .deadline = CC_FOREVER, .spin_ns = 100 * MS };
+    uint64_t before = fake.now_ns;
+    CHECK(spin_(&w));
+    CHECK(!is_overtaken);
+    CHECK(w.has_demanded && !w.has_slept);
+    CHECK(fake.now_ns - before >= CC_LOCK_OWED_NS);
+    CHECK(fake.now_ns - before < 2 * CC_LOCK_OWED_NS);
+    CHECK_EQ(state(), HELD);
+}
+
+TEST(those_who_stay_away_have_one_turn_in_a_while)
+{
+    set_up(2);
+    uint64_t now = 100 * MS;
+    waiter_t w = { .lock = &lock, .first_away_at = now - CC_LOCK_OWED_NS };
+    CHECK(is_owed_(&w, now));
+    CHECK(!is_owed_(&w, now - 1));
+    memo_of_(&lock)->turn_at = (uint32_t)now;
+    CHECK(!is_owed_(&w, now + TURN_NS * 2 - 1));
+    CHECK(is_owed_(&w, now + TURN_NS * 2));
+}
+
+TEST(whoever_demanded_while_it_spun_withdraws_but_not_what_another_insists_on_or_is_handed_over)
+{
+    static const uint32_t stays[] = { HELD | OWED | INSISTED, OWED | PARKED, HELD | PARKED };
+    set_up(2);
+    waiter_t w = { .lock = &lock };
+    lock.word = HELD | PARKED;
+    CHECK_EQ(demand_a_turn_(&w, lock.word), HELD | PARKED | OWED);
+    CHECK(w.has_demanded && w.may_inherit);
+    withdraw_(&w);
+    CHECK_EQ(lock.word, HELD | PARKED);
+    for (size_t i = 0; i < sizeof stays / sizeof stays[0]; i++) {
+        lock.word = stays[i];
+        withdraw_(&w);
+        CHECK_EQ(lock.word, stays[i]);
+    }
+    lock.word = HELD | OWED | PARKED;
+    w = one_who_has_slept(true); /* it is woken when it has its turn */
+    withdraw_(&w);
+    CHECK_EQ(lock.word, HELD | OWED | PARKED);
 }
 
 static void others_are_owed_a_turn(void)

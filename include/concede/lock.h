@@ -17,12 +17,12 @@
  *
  * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with
  * more threads than CPUs. But nobody starves: if a thread still waits half a millisecond after it first slept or backed
- * off, a turn is owed to it and to those that have slept. The next release hands the lock over to one of them, and a newcomer cannot take it
- * meanwhile; then whoever runs may take it again, until one that has slept is awake and demands the next turn. One that
- * was woken in vain four times insists: from then on each release hands over, until it has had its turn. Where the
- * system wakes sleepers in the order in which they fell asleep, as Linux does, all come to their turn; how long that
- * takes grows with their number. One that waits in acquire_spin cannot demand a turn, but after half a millisecond it
- * may take what is handed over, as one that has slept; if such are many they may keep it among themselves.
+ * off, a turn is owed to it and to those that have slept. The next release hands the lock over to one of them, and a
+ * newcomer cannot take it meanwhile; then whoever runs may take it again, until the next turn is demanded. One that was
+ * woken in vain four times insists: from then on each release hands over, until it has had its turn. Where the system
+ * wakes sleepers in the order in which they fell asleep, as Linux does, all come to their turn; how long that takes
+ * grows with their number. One that waits in acquire_spin cannot demand a turn, but after half a millisecond it may
+ * take what is handed over, as one that has slept; if such are many they may keep it among themselves.
  *
  * A condition that the lock protects is waited for with an event:
  *

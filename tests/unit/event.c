@@ -800,35 +800,69 @@ TEST(await_takes_any_expression)
     CHECK_EQ(event.waiters & (CC_EVENT_LISTENING_ | CC_EVENT_CLAIMS_), 0);
 }
 
-/* A wait for a relayed event whose yield lasts a whole time slice, up to the look after it. */
-static cc_event_await_t relayed_await_after_a_long_yield(uint32_t overtaken)
+/* A wait for a relayed event that may yield four times, up to the look after the first yield. A time slice of somebody
+ * else takes A_SLICE, and a turn of one of ours A_TURN. */
+enum { A_TURN = 3400, A_SLICE = 3000000 };
+static cc_event_await_t relayed_await_after_a_yield(uint64_t yield_ns, uint32_t overtaken)
 {
     cc_event_await_t await = cc_event_await_begin_(&event, CC_FOREVER);
     await.relayed = true;
     event.snooze = 1 + 4; /* no pauses, four yields */
-    fake.yield_ns = 3000000;
+    fake.yield_ns = yield_ns;
     CHECK(cc_event_await_step_(&await));
     CHECK_EQ(fake.yields, 1);
     await.overtaken = overtaken;
     return await;
 }
 
-TEST(who_is_overtaken_in_a_yield_yields_no_more)
+TEST(who_is_overtaken_in_a_yield_that_ran_none_of_ours_yields_no_more)
+{
+    static const uint64_t yields[] = { 600 /* nobody ran */, A_SLICE };
+    for (int i = 0; i < 2; i++) {
+        set_up();
+        cc_event_await_t await = relayed_await_after_a_yield(yields[i], 1);
+        CHECK(cc_event_await_step_(&await));
+        CHECK_EQ(fake.yields, 1);
+        CHECK_EQ(listening(), 1);
+        cc_event_await_end_(&await);
+        CHECK_EQ(listening(), 0);
+    }
+}
+
+TEST(who_takes_turns_with_ours_yields_as_long_as_they_get_something)
 {
     set_up();
-    cc_event_await_t await = relayed_await_after_a_long_yield(1);
+    cc_event_await_t await = relayed_await_after_a_yield(A_TURN, 1);
+    for (int i = 2; i <= 100; i++) {
+        CHECK(cc_event_await_step_(&await));
+        CHECK_EQ(fake.yields, i);
+    }
+    CHECK_EQ(listening(), 0);
+    await.overtaken = 0; /* from here on nobody gets anything: three are left of the four that it has again */
+    while (listening() == 0) CHECK(cc_event_await_step_(&await));
+    CHECK_EQ(fake.yields, 103);
+    cc_event_await_end_(&await);
+}
+
+TEST(who_takes_turns_with_ours_sleeps_once_the_cpus_are_busy)
+{
+    set_up();
+    cc_event_await_t await = relayed_await_after_a_yield(A_TURN, 1);
+    for (int i = 0; i < 2; i++) cc_snooze_note_loss_(fake.now_ns);
+    CHECK_EQ(cc_snooze_calm_(), CC_BUSY_);
     CHECK(cc_event_await_step_(&await));
     CHECK_EQ(fake.yields, 1);
     CHECK_EQ(listening(), 1);
     cc_event_await_end_(&await);
-    CHECK_EQ(listening(), 0);
+    fake.now_ns += 1000000000;
+    CHECK_EQ(cc_snooze_calm_(), CC_CALM_); /* for the next tests it is as ever */
 }
 
 TEST(a_slice_that_went_to_others_of_the_same_side_is_no_reason_to_sleep)
 {
     for (int i = 0; i < 5; i++) {
         set_up(); /* which leaves alone what the process knows of its CPUs */
-        cc_event_await_t await = relayed_await_after_a_long_yield(1);
+        cc_event_await_t await = relayed_await_after_a_yield(A_SLICE, 1);
         cc_event_await_end_(&await);
         CHECK_EQ(event.snooze, 1 + 4); /* and it teaches nothing */
     }

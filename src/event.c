@@ -205,18 +205,19 @@ static bool shares_cpu_with_notifier_(const cc_event_t *event)
  * A waiter that relays what it leaves behind does not wake another so: it has a CPU, and takes the rest itself before
  * another could.
  *
- * The clock takes as long as the rest of this call (20 ns on AMD Zen 3). It is read by the first 64 notifiers that
- * leave it to another thread, and then by each 64th: a stream of notifies pays less than 1 ns each for it. */
+ * The clock takes as long as the rest of this call (20 ns on AMD Zen 3). It is read by the first CLOCK_EVERY notifiers
+ * that leave it to another thread, and then by one in so many: a stream of notifies pays less than 1 ns each for it. */
+enum { CLOCK_EVERY = 64 };
 static bool leaves_it_to_another_(cc_event_t *event, uint32_t seen, uint32_t whom)
 {
     bool on_its_way = (seen & (CC_EVENT_LOOKOUT_ | CC_EVENT_CLAIMS_)) != 0;
     if (whom == CC_NOTIFY_REST_) return on_its_way;
     uint32_t before = cc_load_relaxed(&event->left_to_it), left = before & LEFT_MAX; /* relaxed, both: a guess */
-    if (on_its_way) left = left < LEFT_MAX ? left + 1 : 64;
+    if (on_its_way) left = left < LEFT_MAX ? left + 1 : CLOCK_EVERY;
     uint32_t after = own_cpu_() | left;
     if (after != before) cc_store_relaxed(&event->left_to_it, after);
     if (!on_its_way) return false;
-    if (left > 64 && left % 64 != 0) return true;
+    if (left > CLOCK_EVERY && left % CLOCK_EVERY != 0) return true;
     uint64_t now = cc_os_now_();
     (void)cc_snooze_seen_(now);
     const uint32_t *sign_of_life = (seen & CC_EVENT_LOOKOUT_) ? &event->looked_at : &event->woken_at;
@@ -502,7 +503,7 @@ static bool begin_(cc_event_await_t *await)
 {
     uint64_t now = await->deadline != CC_FOREVER ? cc_os_now_() : 0;
     if (now >= await->deadline) return false;
-    if (!await->in_channel) await->probe_began = CC_PROBE_BEGAN_(event__wait__end); /* else channel.c has */
+    if (!await->in_channel) await->probe_began = CC_PROBE_BEGAN_(event__wait__end); /* a channel notes it itself */
     CC_PROBE_(event__wait__begin, await->event, await->in_channel);
     await->phase = SNOOZING;
     await->teaches = await->snooze_iters == 0;
@@ -607,6 +608,20 @@ static cc_ending_t ending_of_relayed_(const cc_event_await_t *await, uint32_t wo
     return interval < limit ? CC_SLEPT_SHORT_ : interval < 2 * limit ? CC_OVERTAKEN_ : CC_SLEPT_LONG_;
 }
 
+/* A wait that ended before it slept. A plan that is at the limit cannot grow, and one without pauses did not spin: they
+ * teach nothing. */
+static void learn_from_snooze_(cc_event_await_t *await)
+{
+    if (await->lost_cpu) {
+        teach_(await, CC_SLEPT_LONG_);
+    } else if (await->came_to_yields) {
+        judge_yield_(await);
+        teach_(await, (cc_ending_t)await->ending);
+    } else if (await->pauses_planned > 0 && await->pauses_planned < await->spin_limit) {
+        teach_(await, CC_SPUN_);
+    }
+}
+
 void cc_event_await_end_slow_(cc_event_await_t *await)
 {
     cc_event_t *event = await->event;
@@ -618,15 +633,7 @@ void cc_event_await_end_slow_(cc_event_await_t *await)
     }
     cc_snooze_spun_(await->spun - await->pauses, await->yielded || await->slept);
     switch (await->phase) {
-    case SNOOZING:
-        if (await->lost_cpu)
-            teach_(await, CC_SLEPT_LONG_);
-        else if (await->came_to_yields) {
-            judge_yield_(await);
-            teach_(await, (cc_ending_t)await->ending);
-        } else if (await->pauses_planned > 0 && await->pauses_planned < await->spin_limit)
-            teach_(await, CC_SPUN_); /* a plan that is at the limit cannot grow, and one without pauses did not spin */
-        break;
+    case SNOOZING: learn_from_snooze_(await); break;
     case LISTENING:
         if (!await->elsewhere) cc_event_cancel(event);
         break;

@@ -265,15 +265,15 @@ cc_calm_t cc_snooze_calm_(void)
     return CC_CALM_;
 }
 
-/* ---- Patience --------------------------------------------------------------------------------------------------- */
+/* ---- Giving way ------------------------------------------------------------------------------------------------- */
 
 /* A thread whose waits are short, because its partner runs on another CPU, never comes to yield by itself, however long
  * it spins in all of them together; and others, who may be the very ones that it waits for, never get its CPU. So it
- * yields when it has spun for its patience: soon again where one of ours took the CPU, less and less often where nobody
- * did (a yield takes 0.6 us then, a thousandth of the time), and hardly ever to other programs, which keep the CPU for
- * milliseconds. With a patience of 80 us `concede bench channel.map --between 4:4 --interval 0 --work 1us` carries 1.1
- * million messages a second on 2 CPUs of an AMD EPYC under KVM, with 10 us 1.6, and with endless patience 1.0. (A
- * checker has neither threads nor CPUs: nobody loses patience.) */
+ * gives way, by a yield, when it has spun for some time in all of them: soon again where one of ours took the CPU, less
+ * and less often where nobody did (a yield takes 0.6 us then, a thousandth of the time), and hardly ever to other
+ * programs, which keep the CPU for milliseconds. `concede bench channel.map --between 4:4 --interval 0 --work 1us`
+ * carries 1.1 million messages a second on 2 CPUs of an AMD EPYC under KVM if it gives way after 80 us, 1.6 after 10
+ * us, and 1.0 if it never does. (A checker has neither threads nor CPUs: nobody gives way.) */
 #if defined(CC_MODEL)
 bool cc_snooze_gives_way_(void)
 {
@@ -282,21 +282,22 @@ bool cc_snooze_gives_way_(void)
 
 void cc_snooze_spun_(uint32_t pauses, bool has_rested)
 {
-    (void)pauses, (void)has_rested;
+    (void)pauses;
+    (void)has_rested;
 }
 #else
-enum { PATIENCE_NS = 10000, PATIENCE_ALONE = 64, PATIENCE_BESIDE_OTHERS = 4096 }; /* the last two: times as long */
-static _Thread_local uint32_t spun_, patience_;                                   /* in pauses */
+enum { GIVE_WAY_NS = 10000, GIVE_WAY_ALONE = 64, GIVE_WAY_BESIDE_OTHERS = 4096 }; /* the last two: times as long */
+static _Thread_local uint32_t spun_, give_way_after_;                             /* in pauses */
 
 bool cc_snooze_gives_way_(void)
 {
-    if (CC_LIKELY_(spun_ <= patience_) || cc_snooze_calm_() != CC_CALM_) return false;
-    uint32_t min = cc_backoff_pauses_(PATIENCE_NS), alone = PATIENCE_ALONE * min;
+    if (CC_LIKELY_(spun_ <= give_way_after_) || cc_snooze_calm_() != CC_CALM_) return false;
+    uint32_t min = cc_backoff_pauses_(GIVE_WAY_NS), alone = GIVE_WAY_ALONE * min;
     uint64_t now = cc_os_now_();
     switch (cc_snooze_yield_(&now)) {
-    case CC_YIELDED_: patience_ = patience_ < alone ? patience_ * 2 : alone; break;
-    case CC_RAN_SOMEBODY_: patience_ = min; break;
-    default: patience_ = whose_() == OTHERS ? PATIENCE_BESIDE_OTHERS * min : alone; break;
+    case CC_YIELDED_: give_way_after_ = give_way_after_ < alone ? give_way_after_ * 2 : alone; break;
+    case CC_RAN_SOMEBODY_: give_way_after_ = min; break;
+    default: give_way_after_ = whose_() == OTHERS ? GIVE_WAY_BESIDE_OTHERS * min : alone; break;
     }
     spun_ = 0;
     return true;
@@ -305,6 +306,6 @@ bool cc_snooze_gives_way_(void)
 void cc_snooze_spun_(uint32_t pauses, bool has_rested)
 {
     spun_ = has_rested ? 0 : spun_ + pauses;
-    if (patience_ == 0) patience_ = cc_backoff_pauses_(PATIENCE_NS);
+    if (give_way_after_ == 0) give_way_after_ = cc_backoff_pauses_(GIVE_WAY_NS);
 }
 #endif

@@ -738,7 +738,7 @@ TEST(who_spins_finds_out_about_a_busy_neighbour_and_spins_on)
     (void)short_waits_until_a_yield(); /* for the next tests it is as ever */
 }
 
-TEST(who_has_a_deadline_or_has_slept_does_not_lose_patience)
+TEST(who_has_a_deadline_or_has_slept_does_not_give_way)
 {
     await_from_start(1);
     for (int i = 0; i < 100; i++) {

@@ -20,7 +20,7 @@ static void set_up(void)
     busy_for_ = busy_until_ = 0;
     for (int i = 0; i < SEEN_CPUS; i++) seen_at_[i] = seen_who_[i] = shared_at_[i] = 0;
     sampled_at_ = sampled_ = whose_cpus_ = 0;
-    spun_ = patience_ = 0;
+    spun_ = give_way_after_ = 0;
 }
 
 /* A yield that takes so long; how the wait ends that ends with it. */
@@ -371,7 +371,7 @@ TEST(less_and_less_often_where_nobody_wants_the_cpu)
 {
     set_up();
     uint32_t last = 0;
-    for (uint32_t times = 1; times <= PATIENCE_ALONE; times *= 2)
+    for (uint32_t times = 1; times <= GIVE_WAY_ALONE; times *= 2)
         CHECK_EQ(last = spins_until_it_gives_way(600), times * TEN_US + NEXT_US);
     for (int i = 0; i < 5; i++) CHECK_EQ(spins_until_it_gives_way(600), last);
     CHECK_EQ(spins_until_it_gives_way(3400), last);
@@ -386,10 +386,10 @@ TEST(hardly_ever_to_other_programs)
     pass(WINDOW_MAX / 2); /* in which our threads used no CPU time */
     (void)spins_until_it_gives_way(SLICE);
     uint32_t spun = spins_until_it_gives_way(SLICE);
-    CHECK(spun >= PATIENCE_BESIDE_OTHERS * TEN_US && spun <= PATIENCE_BESIDE_OTHERS * TEN_US + NEXT_US);
+    CHECK(spun >= GIVE_WAY_BESIDE_OTHERS * TEN_US && spun <= GIVE_WAY_BESIDE_OTHERS * TEN_US + NEXT_US);
 }
 
-TEST(a_rest_restores_patience_and_nobody_gives_way_on_busy_cpus)
+TEST(who_has_rested_does_not_give_way_and_nobody_does_on_busy_cpus)
 {
     set_up();
     cc_snooze_spun_(10 * TEN_US, false);

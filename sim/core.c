@@ -6,8 +6,10 @@
  *
  * A line is with one CPU, which may write it, or with any number that may read it. Who wants it otherwise asks for it
  * at time t; where it is gets the request half the distance later, and from then on lacks it; the other half later it
- * has arrived. A request waits for those before it. A CPU that got a line to write keeps it for `hold`, whoever wants
- * it, so that it gets some work done on it. Many may read a line one shortly after the other.
+ * has arrived. Between dies the request takes more of it, `asks_far`, because it goes by way of one that knows where
+ * the line is; meanwhile who has it works on. A request waits for those before it. A CPU that got a line to write keeps
+ * it for `hold`, whoever wants it, so that it gets some work done on it. Many may read a line one shortly after the
+ * other.
  *
  * A store does not wait: it takes effect when the line arrives, and its thread goes on meanwhile, which alone sees it.
  * A read-modify-write and a full fence wait until those before them are done. */
@@ -139,8 +141,8 @@ static uint64_t ps(double ns)
 
 /* The costs in picoseconds. */
 static struct {
-    uint64_t hit, atomic, line[4], invalidate, serve, hold, pause, clock, syscall, yield, change, slice, tick, ticked,
-        sleep, wake_call, wake, membarrier, interrupt;
+    uint64_t hit, atomic, cas, line[4], invalidate, serve, hold, pause, clock, syscall, yield, change, slice, tick,
+        ticked, sleep, wake_call, wake, membarrier, interrupt;
 } cost;
 enum { CORE, DIE, SOCKET, REMOTE };
 
@@ -539,12 +541,14 @@ static uint64_t ask(line *l, request *r, uint32_t c, bool writes)
     } else {
         far = members(&others) ? nearest(&others, c) : cost.line[DIE];
     }
+    bool across = far > cost.line[DIE];
     far = far * (875 + sim_random(251)) / 1000; /* no two take exactly as long */
     if (writes && l->settled > begins) begins = l->settled;
-    if (now + far / 2 > begins) begins = now + far / 2;
-    arrives = begins + far - far / 2 + more;
+    uint64_t asked = across ? (uint64_t)((double)far * machine.asks_far) : far / 2;
+    if (now + asked > begins) begins = now + asked;
+    arrives = begins + far - asked + more;
     if (writes) {
-        l->ready = l->settled = arrives + around(cost.hold);
+        l->ready = l->settled = arrives + (uint64_t)((double)around(cost.hold) * cpus[c].slower);
         l->next_owner = (int)c;
         memset(&l->next_readers, 0, sizeof l->next_readers);
     } else {
@@ -734,10 +738,10 @@ void sim_store_(void *p, size_t size, uint64_t value)
     write_line(find_line(p), p, (uint32_t)size, value);
 }
 
-static uint64_t begin_change(void *p, size_t size)
+static uint64_t begin_change(void *p, size_t size, uint64_t takes)
 {
     uint64_t value = 0;
-    spend(cost.atomic);
+    spend(takes);
     catch_up();
     own_line(find_line(p));
     memcpy(&value, p, size);
@@ -746,14 +750,14 @@ static uint64_t begin_change(void *p, size_t size)
 
 uint64_t sim_exchange_(void *p, size_t size, uint64_t value)
 {
-    uint64_t old = begin_change(p, size);
+    uint64_t old = begin_change(p, size, cost.atomic);
     memcpy(p, &value, size);
     return old;
 }
 
 bool sim_cas_(void *p, size_t size, void *expected, uint64_t value)
 {
-    uint64_t old = begin_change(p, size), wanted = 0;
+    uint64_t old = begin_change(p, size, cost.cas), wanted = 0;
     memcpy(&wanted, expected, size);
     if (old == wanted)
         memcpy(p, &value, size);
@@ -764,7 +768,7 @@ bool sim_cas_(void *p, size_t size, void *expected, uint64_t value)
 
 uint64_t sim_fetch_(int op, void *p, size_t size, uint64_t value)
 {
-    uint64_t old = begin_change(p, size), changed = old;
+    uint64_t old = begin_change(p, size, cost.atomic), changed = old;
     switch (op) {
     case SIM_OP_add: changed += value; break;
     case SIM_OP_sub: changed -= value; break;
@@ -1100,7 +1104,7 @@ void sim_begin(const sim_machine_t *of, uint64_t seed)
     random_state = seed * 2 + 1;
     limit = NEVER;
     stop_time = stop_events = NEVER;
-    cost.hit = ps(of->hit), cost.atomic = ps(of->atomic);
+    cost.hit = ps(of->hit), cost.atomic = ps(of->atomic), cost.cas = ps(of->cas);
     cost.line[CORE] = ps(of->line_core), cost.line[DIE] = ps(of->line_die);
     cost.line[SOCKET] = ps(of->line_socket), cost.line[REMOTE] = ps(of->line_remote);
     cost.invalidate = ps(of->invalidate), cost.serve = ps(of->serve), cost.hold = ps(of->hold);

@@ -14,16 +14,17 @@ static const struct {
     {                                                     \
 #name, offsetof(sim_machine_t, name), least, most \
     }
-    FIELD(cores, 1, SIM_CPUS),     FIELD(siblings, 1, 8),      FIELD(die, 1, SIM_CPUS),
-    FIELD(socket, 1, SIM_CPUS),    FIELD(small, 0, SIM_CPUS),  FIELD(slower, 1, 100),
-    FIELD(line_bytes, 16, 1024),   FIELD(hit, 0.01, 1e3),      FIELD(atomic, 0.01, 1e4),
-    FIELD(line_core, 0.01, 1e5),   FIELD(line_die, 0.01, 1e5), FIELD(line_socket, 0.01, 1e5),
-    FIELD(line_remote, 0.01, 1e5), FIELD(invalidate, 0, 1e4),  FIELD(serve, 0, 1e4),
-    FIELD(hold, 0, 1e5),           FIELD(migrate, 0, 1),       FIELD(stores, 1, 16),
-    FIELD(pause, 0, 1e5),          FIELD(clock, 0, 1e5),       FIELD(syscall, 1, 1e6),
-    FIELD(yield, 1, 1e6),          FIELD(change, 1, 1e6),      FIELD(slice, 1e3, 1e9),
-    FIELD(tick, 1e3, 1e12),        FIELD(ticked, 0, 1e8),      FIELD(sleep, 1, 1e7),
-    FIELD(wake_call, 1, 1e7),      FIELD(wake, 1, 1e8),        FIELD(membarrier, 1, 1e7),
+    FIELD(cores, 1, SIM_CPUS),     FIELD(siblings, 1, 8),         FIELD(die, 1, SIM_CPUS),
+    FIELD(socket, 1, SIM_CPUS),    FIELD(small, 0, SIM_CPUS),     FIELD(slower, 1, 100),
+    FIELD(line_bytes, 16, 1024),   FIELD(hit, 0.01, 1e3),         FIELD(atomic, 0.01, 1e4),
+    FIELD(cas, 0.01, 1e4),         FIELD(line_core, 0.01, 1e5),   FIELD(line_die, 0.01, 1e5),
+    FIELD(line_socket, 0.01, 1e5), FIELD(line_remote, 0.01, 1e5), FIELD(invalidate, 0, 1e4),
+    FIELD(serve, 0, 1e4),          FIELD(hold, 0, 1e5),           FIELD(asks_far, 0, 1),
+    FIELD(migrate, 0, 1),          FIELD(stores, 1, 16),          FIELD(pause, 0, 1e5),
+    FIELD(clock, 0, 1e5),          FIELD(syscall, 1, 1e6),        FIELD(yield, 1, 1e6),
+    FIELD(change, 1, 1e6),         FIELD(slice, 1e3, 1e9),        FIELD(tick, 1e3, 1e12),
+    FIELD(ticked, 0, 1e8),         FIELD(sleep, 1, 1e7),          FIELD(wake_call, 1, 1e7),
+    FIELD(wake, 1, 1e8),           FIELD(membarrier, 1, 1e7),
 #undef FIELD
 };
 

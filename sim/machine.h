@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SIM_CPUS = 512, SIM_FIELDS = 30 };
+enum { SIM_CPUS = 512, SIM_FIELDS = 32 };
 
 /* Times are in nanoseconds, as in the file. */
 typedef struct sim_machine {
@@ -21,11 +21,13 @@ typedef struct sim_machine {
     double slower;      /* how many times as long everything takes on a small one */
     double line_bytes;  /* of a cache line */
     double hit;         /* a load or store of a line that is here */
-    double atomic;      /* a read-modify-write, or a full fence, of a line that is here */
+    double atomic;      /* a read-modify-write, or a full fence, of a line that is here ... */
+    double cas;         /* ... and a compare-and-swap */
     double line_core;   /* taking a line from a sibling ... */
     double line_die;    /* ... from another core of the die */
     double line_socket; /* ... from another die of the socket */
     double line_remote; /* ... from another socket */
+    double asks_far;    /* share of the latter two after which the request is where the line is */
     double invalidate;  /* taking it from many: for each but the first, on top of the farthest */
     double serve;       /* a line that many have and one more wants to read: from one such to the next */
     double hold;        /* a CPU that got a line to write keeps it for so long on average, whoever wants it */

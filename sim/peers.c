@@ -189,13 +189,31 @@ static void cohort_release(cohort_lock *l, mcs_node *mine)
 /* ---- locks that sleep ---- */
 
 /* 0 free, 1 held, 2 held and somebody may sleep. */
-static void futex_acquire(uint32_t *lock, uint32_t spins)
+static void futex_acquire(uint32_t *lock)
 {
     uint32_t seen = 0;
     if (cc_cas_acquire(lock, &seen, 1)) return;
-    for (; spins > 0 && (seen = cc_load_relaxed(lock)) == 1; spins--) cc_pause();
-    if (seen == 0 && cc_cas_acquire(lock, &seen, 1)) return;
     while (cc_exchange_acquire(lock, 2) != 0) (void)cc_os_wait_(lock, 2, CC_FOREVER);
+}
+
+/* Spins before each sleep, also after a wake-up; and where somebody sleeps already it does not write. */
+static uint32_t futex_spin_while_held(const uint32_t *lock)
+{
+    uint32_t seen;
+    for (uint32_t spins = 100; (seen = cc_load_relaxed(lock)) == 1 && spins > 0; spins--) cc_pause();
+    return seen;
+}
+
+static void futex_spin_acquire(uint32_t *lock)
+{
+    uint32_t seen = 0;
+    if (cc_cas_acquire(lock, &seen, 1)) return;
+    seen = futex_spin_while_held(lock);
+    if (seen == 0 && cc_cas_acquire(lock, &seen, 1)) return;
+    for (;; seen = futex_spin_while_held(lock)) {
+        if (seen != 2 && cc_exchange_acquire(lock, 2) == 0) return;
+        (void)cc_os_wait_(lock, 2, CC_FOREVER);
+    }
 }
 
 static void futex_release(uint32_t *lock)
@@ -203,13 +221,35 @@ static void futex_release(uint32_t *lock)
     if (cc_exchange_release(lock, 0) == 2) cc_os_wake_(lock, 1);
 }
 
+/* As C libraries have it: beside the word are its kind, which each call reads, and its owner and their number, which
+ * each holder writes. */
+typedef struct libc_mutex {
+    uint32_t word, users, owner, kind;
+} libc_mutex;
+
+static void libc_acquire(libc_mutex *m)
+{
+    if (cc_load_relaxed(&m->kind) != 0) return;
+    futex_acquire(&m->word);
+    cc_store_relaxed(&m->owner, 1);
+    cc_store_relaxed(&m->users, cc_load_relaxed(&m->users) + 1);
+}
+
+static void libc_release(libc_mutex *m)
+{
+    if (cc_load_relaxed(&m->kind) != 0) return;
+    cc_store_relaxed(&m->owner, 0);
+    cc_store_relaxed(&m->users, cc_load_relaxed(&m->users) - 1);
+    futex_release(&m->word);
+}
+
 #define SUBJECT    futex_mutex
 #define NAME       "futex mutex"
 #define USES       "three states, sleeps at once: pthread_mutex of glibc"
 #define FLAGS      BENCH_CAN_SLEEP
-#define LOCK       uint32_t
-#define ACQUIRE(l) futex_acquire(l, 0)
-#define RELEASE(l) futex_release(l)
+#define LOCK       libc_mutex
+#define ACQUIRE(l) libc_acquire(l)
+#define RELEASE(l) libc_release(l)
 #include "../bench/loops/lock.h"
 
 #define SUBJECT    futex_spin
@@ -217,7 +257,7 @@ static void futex_release(uint32_t *lock)
 #define USES       "three states, 100 pauses before it sleeps: Rust's std"
 #define FLAGS      BENCH_CAN_SLEEP
 #define LOCK       uint32_t
-#define ACQUIRE(l) futex_acquire(l, 100)
+#define ACQUIRE(l) futex_spin_acquire(l)
 #define RELEASE(l) futex_release(l)
 #include "../bench/loops/lock.h"
 
@@ -408,7 +448,7 @@ static void cross_notify(cross_wakers *w)
 {
     cc_fence_full();
     if (!cc_load_relaxed(&w->is_busy)) return;
-    futex_acquire(&w->mutex, 100);
+    futex_spin_acquire(&w->mutex);
     cross_waiter *first = w->first;
     if (first) w->first = first->next;
     cc_store_relaxed(&w->is_busy, w->first != NULL);
@@ -420,7 +460,7 @@ static void cross_notify(cross_wakers *w)
 
 static void cross_unlist(cross_wakers *w, cross_waiter *me)
 {
-    futex_acquire(&w->mutex, 100);
+    futex_spin_acquire(&w->mutex);
     for (cross_waiter **at = &w->first; *at; at = &(*at)->next) {
         if (*at != me) continue;
         *at = me->next;
@@ -442,7 +482,7 @@ static void cross_wait(cross_queue *q, cross_wakers *w, uint64_t *side, const ui
             cross_snooze(&b);
         }
         cross_waiter me = { NULL, 0 };
-        futex_acquire(&w->mutex, 100);
+        futex_spin_acquire(&w->mutex);
         cross_waiter **at = &w->first;
         while (*at) at = &(*at)->next;
         *at = &me;
@@ -490,7 +530,7 @@ static uint64_t cross_receive(cross_queue *q)
 
 /* A mutex, a ring, and two words to sleep on that count the wake-ups. */
 typedef struct condvar_queue {
-    CC_ALIGNED_(CC_CACHE_LINE) uint32_t mutex;
+    CC_ALIGNED_(CC_CACHE_LINE) libc_mutex mutex;
     uint32_t not_empty, not_full, empty_sleepers, full_sleepers;
     uint64_t begin, end, capacity;
     uint64_t *ring;
@@ -507,9 +547,9 @@ static void condvar_wait(condvar_queue *q, uint32_t *word, uint32_t *sleepers)
 {
     uint32_t seen = cc_load_relaxed(word);
     cc_store_relaxed(sleepers, cc_load_relaxed(sleepers) + 1);
-    futex_release(&q->mutex);
+    libc_release(&q->mutex);
     (void)cc_os_wait_(word, seen, CC_FOREVER);
-    futex_acquire(&q->mutex, 0);
+    libc_acquire(&q->mutex);
     cc_store_relaxed(sleepers, cc_load_relaxed(sleepers) - 1);
 }
 
@@ -522,24 +562,24 @@ static void condvar_signal(uint32_t *word, const uint32_t *sleepers)
 
 static void condvar_send(condvar_queue *q, uint64_t message)
 {
-    futex_acquire(&q->mutex, 0);
+    libc_acquire(&q->mutex);
     while (cc_load_relaxed(&q->end) - cc_load_relaxed(&q->begin) == q->capacity)
         condvar_wait(q, &q->not_full, &q->full_sleepers);
     uint64_t end = cc_load_relaxed(&q->end);
     cc_store_relaxed(&q->ring[end % q->capacity], message);
     cc_store_relaxed(&q->end, end + 1);
     condvar_signal(&q->not_empty, &q->empty_sleepers);
-    futex_release(&q->mutex);
+    libc_release(&q->mutex);
 }
 
 static uint64_t condvar_receive(condvar_queue *q)
 {
-    futex_acquire(&q->mutex, 0);
+    libc_acquire(&q->mutex);
     while (cc_load_relaxed(&q->end) == cc_load_relaxed(&q->begin)) condvar_wait(q, &q->not_empty, &q->empty_sleepers);
     uint64_t begin = cc_load_relaxed(&q->begin), message = cc_load_relaxed(&q->ring[begin % q->capacity]);
     cc_store_relaxed(&q->begin, begin + 1);
     condvar_signal(&q->not_full, &q->full_sleepers);
-    futex_release(&q->mutex);
+    libc_release(&q->mutex);
     return message;
 }
 

@@ -6,7 +6,7 @@
 /* What cannot be measured from outside is as on the machine that the simulator was fitted on,
  * sim/machines/here.machine. There a line by a store and a load takes 45 ns one way and one transfer 36: a store is
  * not waited for. */
-static const double hit_ns = 0.1, hold_ns = 6, migrate = 0.95, transfers_one_way = 1.25;
+static const double hit_ns = 0.1, hold_ns = 4.5, asks_far = 0.62, migrate = 0.95, transfers_one_way = 1.25;
 
 typedef enum { SAME_CORE, SAME_DIE, SAME_SOCKET, ELSEWHERE, DISTANCES } distance_t;
 
@@ -76,6 +76,7 @@ void machine_write_text(const machine_t *m, FILE *out)
     line(out, "line_bytes", 64, "a guess");
     line(out, "hit", hit_ns, "as on here.machine");
     cost(out, m, "atomic", MACHINE_FENCE, 3);
+    cost(out, m, "cas", MACHINE_FENCE, 3);
     for (int d = SAME_CORE; d < DISTANCES; d++) {
         lines[d] = line_ns(m, (distance_t)d);
         if (lines[d] > 0) nearest = lines[d];
@@ -85,6 +86,7 @@ void machine_write_text(const machine_t *m, FILE *out)
     line(out, "invalidate", 2, "a guess");
     line(out, "serve", 5, "a guess");
     line(out, "hold", hold_ns, "as on here.machine");
+    line(out, "asks_far", asks_far, "as on here.machine");
     line(out, "migrate", migrate, "as on here.machine");
     line(out, "stores", 10, "a guess");
     cost(out, m, "pause", MACHINE_PAUSE, 25);

@@ -582,6 +582,15 @@ static uint64_t draw_away_ns_(spin_t *spin, const waiter_t *w)
     return spin->is_local ? (ns + range) / 2 : ns; /* the rarer, the more evenly, so that all have their turn */
 }
 
+/* It comes back in time to demand a turn, unless there are many CPUs: together they would look twice as often, and
+ * lock.tight with 256 CPUs of `xeon-4x64` lose 3 %. */
+static void limit_away_(spin_t *spin, uint64_t waited_ns)
+{
+    if (waited_ns >= CC_LOCK_OWED_NS || cc_costs_has_many_cpus_()) return;
+    uint64_t left = CC_LOCK_OWED_NS - waited_ns;
+    if (spin->away_ns > left) spin->away_ns = left;
+}
+
 static void stay_away_(spin_t *spin, waiter_t *w)
 {
     spin->holds_back = false;
@@ -593,8 +602,7 @@ static void stay_away_(spin_t *spin, waiter_t *w)
     }
     uint64_t left_at = cc_os_now_();
     if (w->first_away_at == 0) w->first_away_at = left_at;
-    uint64_t waited = left_at - w->first_away_at; /* it comes back in time to demand a turn */
-    if (waited < CC_LOCK_OWED_NS && spin->away_ns > CC_LOCK_OWED_NS - waited) spin->away_ns = CC_LOCK_OWED_NS - waited;
+    limit_away_(spin, left_at - w->first_away_at);
     cc_backoff_stay_away_(spin->away_ns, w->deadline);
     spin->looked_at = cc_os_now_();
     spin->away_ns = spin->looked_at - left_at;

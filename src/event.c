@@ -455,7 +455,7 @@ static bool lost_cpu_(cc_event_await_t *await, uint64_t now)
 }
 
 /* Phase 1, after a yield and the look that follows it. A thread that was overtaken is not needed: it yields no more,
- * unless the yield ran one of ours. Then our threads take turns on this CPU, and one yield more costs little but the
+ * unless the yield ran somebody and was short. Then our threads take turns on this CPU, and one yield more costs little but the
  * switch, while a sleep makes all threads pass a fence, and a notifier pay for the wake-up. So it has all its yields
  * again, and stays as long as the others get something. `concede bench channel.map --between 4:4 --interval 300ns` on 2
  * CPUs of AMD EPYC under KVM has a p99 of 6 to 9 us by it, at 340 ns of CPU for each message, and of 70 us at 375 ns if
@@ -571,8 +571,8 @@ bool cc_event_await_slow_(cc_event_await_t *await)
         break;
     case SNOOZING:
         if (await->came_to_yields) judge_yield_(await);
-        /* Others got what this thread waits for, on this very CPU, while it gave way to them. So it sleeps, or they
-         * would take turns for ever. */
+        /* Others got what this thread waits for while it gave way to them, although it had not waited yet: they can do
+         * without it. So it sleeps, or they would take turns for ever. */
         if (await->gave_way && await->overtaken > 0) await->pauses_left = await->yields_left = 0;
         if (spins_on_(await) || yields_on_(await)) return true;
         break;

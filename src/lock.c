@@ -36,16 +36,16 @@
  *                              RELEASES + 1             then or, if OWED, handed over
  *   share       HELD alone     HELD SHARED              one who waits and wants to know when the section ends; the
  *                                                       holder, who adds SURE, too, and then does not store
- *   warn        HELD           HELD PARKED SHARED,      one who goes to sleep: what follows needs SURE
- *                              RELEASES a mark
+ *   warn        not free       the same and PARKED      one who goes to sleep: what follows needs SURE
+ *                              SHARED, RELEASES a mark
  *   be sure     warned         the same and SURE        the same one or another, after a barrier
- *   park        HELD           the same and PARKED      one who goes to sleep
+ *   park        not free       the same and PARKED      one who goes to sleep
  *   demand      HELD           the same and OWED        one who has slept, or stays away again and again, and has
  *                                                       waited too long
+ *   insist      HELD           the same, OWED INSISTED  one who has slept, and was woken in vain IN_VAIN times; not
+ *                                                       if another insists
  *   withdraw    HELD OWED      the same but OWED        one who demanded and has not slept, before it yields or sleeps;
  *                                                       not if another insists
- *   insist      HELD           the same, OWED INSISTED  the same one, who was woken in vain IN_VAIN times; not
- *                                                       if another insists
  *   give up     HELD           PARKED                   one who has slept and is late; OWED stays if it never
  *                                                       demanded, or if another insists
  *
@@ -60,9 +60,9 @@
  * One who spins demands a turn, too, when it has stayed away again and again for as long as that. It does so only where
  * sections go on to end, so that the next one is its own at once, and withdraws before it lets others run: nobody could
  * have the lock until it is back. A release by a store may wipe out its demand, and another may inherit its turn; then
- * it demands again. All such waiters of a lock together have one turn in a while. With 2 threads and 200 ns held Jain's
- * index is 0.96 by this, and 0.55 without, at the same rate; with 64 threads the rate would be 0.4 of that if each of
- * them had a turn when its time has come, and 0.86 if none withdrew (lock.map, nothing outside).
+ * it stays away again. All such waiters of a lock together have one turn in a while. With 2 threads and 200 ns held
+ * Jain's index is 0.96 by this, and 0.55 without, at the same rate; with 64 threads the rate would be 0.4 of that if
+ * each of them had a turn when its time has come, and 0.86 if none withdrew (lock.map, nothing outside).
  *
  * By demands alone one could wait for ever. It is woken in vain, because the one who woke it took the lock back, and
  * demands; but before the section is over it sleeps again, behind all others. The first of them is handed the lock, and
@@ -146,7 +146,7 @@ enum { YIELD_AFTER_NS = 4000, SOONER = 8, MANY = 1 << 20, UNLUCKY = 2 };
  *   NONE      no release is a plain store
  *   LOST      the system took the barrier away (a seccomp filter that was set late): no plain store begins any more
  * UNKNOWN goes to NONE or to an area, once: when the library is loaded, because asking takes some 15 ms in a process
- * that has threads already, or else by whoever waits first. So nobody waits while it is UNKNOWN. */
+ * that has threads already, or else by whoever waits first. So nobody sleeps while it is UNKNOWN. */
 enum { UNKNOWN = CC_LOCK_UNKNOWN_, NONE = CC_LOCK_NONE_, LOST };
 uintptr_t cc_lock_sequence_area_ = CC_LOCK_UNKNOWN_;
 
@@ -278,10 +278,23 @@ static uint32_t share_(const waiter_t *w, uint32_t seen)
     return cc_cas_relaxed(&w->lock->word, &seen, HELD | SHARED) ? HELD | SHARED : seen; /* relaxed: a guess */
 }
 
+/* The row "withdraw". Returns false if that comes too late, and the lock is handed over. */
+static bool withdraw_(waiter_t *w)
+{
+    if (!w->has_demanded || w->has_slept) return true;
+    uint32_t seen = look_(w);
+    while ((seen & HELD) && (seen & OWED) && !(seen & INSISTED)) {
+        if (!cc_cas_relaxed(&w->lock->word, &seen, seen - OWED)) continue; /* relaxed: passes on no data */
+        w->may_inherit = w->has_demanded = false;
+        return true;
+    }
+    return !may_take_(w, seen);
+}
+
 /* Lets another thread run, which may be the holder, where yields pay at the moment; returns how long others ran. */
 static uint64_t yield_(waiter_t *w)
 {
-    if (cc_snooze_calm_() != CC_CALM_) return 0;
+    if (cc_snooze_calm_() != CC_CALM_ || !withdraw_(w)) return 0;
     uint64_t before = cc_os_now_();
     uint64_t now = before;
     cc_ending_t ending = cc_snooze_yield_(&now);
@@ -388,7 +401,7 @@ static bool is_crowd_(const waiter_t *w, uint32_t *rng)
  * also asks for the number of CPUs and draws a random number.
  *
  * A release by a store looks at the word first, and a waiter's look in between takes the line away once more; one by a
- * read-modify-write has it only once. So whoever glanced for LONG_GLANCE pauses asks for a count as it takes the lock:
+ * read-modify-write has it only once. So whoever glanced for LONG_GLANCE asks for a count as it takes the lock:
  * with 50 ns held and 100 ns outside p99 is 0.75 of what it is otherwise. If all asked, p99 with nothing inside and 100
  * ns outside would be 1.4 times as long.
  *
@@ -402,7 +415,10 @@ static bool is_crowd_(const waiter_t *w, uint32_t *rng)
 #if !defined(CC_LOCK_GLANCE_PAUSES)
 #define CC_LOCK_GLANCE_PAUSES 16
 #endif
-enum { GLANCES_FORGOTTEN = 64, QUICK_RELEASES = 3, LONG_GLANCE = 3 };
+#if !defined(CC_LOCK_LONG_GLANCE)
+#define CC_LOCK_LONG_GLANCE 3 /* pauses */
+#endif
+enum { GLANCES_FORGOTTEN = 64, QUICK_RELEASES = 3 };
 
 static bool may_glance_(void)
 {
@@ -440,7 +456,7 @@ static bool glance_(cc_lock_t *lock)
     for (int i = 0; i < CC_LOCK_GLANCE_PAUSES; i++, seen = cc_load_relaxed(&lock->word)) {
         if (seen & (PARKED | OWED)) return false;
         if (!(seen & HELD)) {
-            uint32_t shared = i >= LONG_GLANCE && area_() > CC_LOCK_NO_AREA_ ? SHARED : 0;
+            uint32_t shared = i >= CC_LOCK_LONG_GLANCE && area_() > CC_LOCK_NO_AREA_ ? SHARED : 0;
             return cc_cas_acquire(&lock->word, &seen, (seen | shared) + HELD); /* [lock.word] as in take_() */
         }
         if (counted_(first, seen) != 0) return false;
@@ -484,7 +500,7 @@ typedef struct spin {
     bool is_quick;          /* sections follow each other faster than a look */
     bool is_short;          /* the last sections of which we know */
     bool is_crowd;
-    bool is_owed;       /* a turn, at the last look */
+    bool is_owed;       /* a turn, when it last came back, and it has not demanded one since */
     bool holds_back;    /* as a newcomer in a crowd, before it looks again */
     uint64_t away_ns;   /* before the last look */
     uint64_t looked_at; /* 0: the last look was not timed */
@@ -541,23 +557,14 @@ static void judge_loss_(spin_t *spin, waiter_t *w, uint64_t releases, bool forgo
 }
 
 /* The row "demand", for one who spins. Returns the word as it is then, as far as we know. */
-static uint32_t demand_a_turn_(waiter_t *w, uint32_t seen)
+static uint32_t demand_a_turn_(spin_t *spin, waiter_t *w, uint32_t seen)
 {
+    spin->is_owed = false;
     if (!(seen & HELD) || (seen & OWED)) return seen;
     if (!cc_cas_relaxed(&w->lock->word, &seen, seen | OWED)) return seen; /* relaxed: passes on no data */
     w->may_inherit = w->has_demanded = true;
     cc_store_relaxed(&memo_of_(w->lock)->turn_at, (uint32_t)cc_os_now_()); /* relaxed: a guess */
     return seen | OWED;
-}
-
-/* The row "withdraw". What was handed over already it finds at its next look. */
-static void withdraw_(waiter_t *w)
-{
-    if (!w->has_demanded || w->has_slept) return;
-    uint32_t seen = look_(w);
-    while ((seen & HELD) && (seen & OWED) && !(seen & INSISTED)) {
-        if (cc_cas_relaxed(&w->lock->word, &seen, seen - OWED)) return; /* relaxed: passes on no data */
-    }
 }
 
 static bool should_stay_away_(const spin_t *spin, const waiter_t *w, uint32_t seen, uint64_t releases)
@@ -616,7 +623,6 @@ static void pause_or_yield_(spin_t *spin, waiter_t *w, uint32_t yield_after)
     spin->away_ns = 0;
     spin->same_section++;
     if (w->may_yield && ++spin->since_yield > yield_after) {
-        withdraw_(w);
         uint64_t others_ns = yield_(w);
         spin->same_section += pauses_in_(w, others_ns); /* they may have had the lock */
         spin->since_yield = others_ns ? yield_after - yield_after / SOONER : 0;
@@ -646,12 +652,12 @@ static bool spin_(waiter_t *w)
             releases = releases ? releases : 1;
         }
         if (spun++ >= limit) {
-            withdraw_(w);
+            (void)withdraw_(w);
             return false;
         }
         last = share_(w, seen); /* else a section that follows would pass for this one */
         if (!time_look_(&spin, w)) return false;
-        if (spin.is_owed && releases) last = demand_a_turn_(w, last);
+        if (spin.is_owed && releases) last = demand_a_turn_(&spin, w, last);
         if (releases) judge_loss_(&spin, w, releases, forgotten);
         if (should_stay_away_(&spin, w, last, releases))
             stay_away_(&spin, w);
@@ -663,7 +669,8 @@ static bool spin_(waiter_t *w)
 /* ---- Sleeping --------------------------------------------------------------------------------------------------- */
 
 /* Sleeps while the word is as `seen`, which has PARKED in it; returns whether it was woken. If the word had changed it
- * has not slept, no wake-up can have been meant for it, and it is a newcomer still: what is handed over is not for it.
+ * has not slept, no wake-up can have been meant for it, and it is a newcomer still, unless it has demanded a turn: what
+ * is handed over is not for it.
  */
 static bool sleep_(waiter_t *w, uint32_t seen)
 {

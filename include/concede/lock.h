@@ -147,8 +147,8 @@ CC_INLINE_ void cc_lock_acquire_spin(cc_lock_t *lock)
     (void)cc_lock_debug_acquired_(lock, taken);
 }
 
-/* Gives the lock up, or hands it over to one who has slept, and wakes one sleeper if there is any. The holder only;
- * never blocks. */
+/* Gives the lock up, or hands it over to one who has slept or demanded a turn, and wakes one sleeper if there is any.
+ * The holder only; never blocks. */
 CC_INLINE_ void cc_lock_release(cc_lock_t *lock)
 {
     cc_lock_debug_release_(lock);

@@ -9,6 +9,7 @@
 #define CC_EVENT_CLAIMS_LAST   1 /* as with many CPUs, where more can happen */
 #define CC_LOCK_SPIN_NS        1
 #define CC_LOCK_GLANCE_PAUSES  2
+#define CC_LOCK_LONG_GLANCE    1
 #define CC_LOCK_OWED_NS        1 /* the clock stands still unless it jumps */
 /* Sleeps after which an event makes its notifiers fence: set by each setup. As many that find nobody end it. */
 #define CC_EVENT_SLEEPY  sleeps_until_fenced
@@ -512,31 +513,38 @@ static void lock_spinner(void)
 }
 
 /* One who spins, demands a turn, and withdraws or not before it sleeps. */
-static void lock_demand(bool withdraws)
+static void lock_demand(bool withdraws, uint64_t deadline)
 {
-    waiter_t w = { .lock = &lock, .deadline = CC_FOREVER };
+    waiter_t w = { .lock = &lock, .deadline = deadline };
+    spin_t spin = { .is_owed = true };
     uint32_t seen = look_(&w);
     bool taken = may_take_(&w, seen) && take_(&w, seen);
     if (!taken) {
-        (void)demand_a_turn_(&w, seen);
+        (void)demand_a_turn_(&spin, &w, seen);
         seen = look_(&w);
         taken = may_take_(&w, seen) && take_(&w, seen);
     }
-    if (!taken && withdraws) withdraw_(&w);
+    if (!taken && withdraws) (void)withdraw_(&w);
     if (!taken) taken = sleep_for_it_(&w);
-    model_check(taken);
+    model_check(taken || deadline != CC_FOREVER);
+    if (!taken) return;
     write_data(0);
     cc_lock_release(&lock);
 }
 
 static void lock_demander(void)
 {
-    lock_demand(false);
+    lock_demand(false, CC_FOREVER);
+}
+
+static void lock_timed_demander(void)
+{
+    lock_demand(false, cc_deadline_in(1000));
 }
 
 static void lock_demander_who_withdraws(void)
 {
-    lock_demand(true);
+    lock_demand(true, CC_FOREVER);
 }
 
 /* A thread that gives up waiting takes no wake-up with it. */
@@ -1294,6 +1302,12 @@ static const model_client_t clients[] = {
       .finish = lock_is_free,
       BOUND(2),
       .clock_jumps = 1 },
+    { .name = "lock_handover_to_timed_demander",
+      .setup = lock_setup,
+      .threads = { lock_user_twice, lock_timed_demander, lock_user },
+      .finish = lock_is_free,
+      BOUND(2),
+      .clock_jumps = 1 },
     { .name = "lock_handover_to_two_demanders",
       .setup = lock_setup,
       .threads = { lock_user, lock_demander, lock_demander_who_withdraws },
@@ -1366,6 +1380,8 @@ static const model_client_t clients[] = {
     STORES("lock_store_handover", MODEL_SEQUENCES, .threads = { lock_user_twice, lock_user, lock_user }, BOUND(1),
            .clock_jumps = 1),
     STORES("lock_store_demander", MODEL_SEQUENCES, .threads = { lock_user_twice, lock_demander, lock_user }, BOUND(2)),
+    STORES("lock_store_timed_demander", MODEL_SEQUENCES, .threads = { lock_user_twice, lock_timed_demander, lock_user },
+           BOUND(1)),
     STORES("lock_store_withdrawn", MODEL_SEQUENCES, .threads = { lock_user, lock_demander_who_withdraws, lock_user },
            BOUND(2)),
     { .name = "lock_store_insists",

@@ -898,19 +898,39 @@ TEST(whoever_demanded_while_it_spun_withdraws_but_not_what_another_insists_on_or
     set_up(2);
     waiter_t w = { .lock = &lock };
     lock.word = HELD | PARKED;
-    CHECK_EQ(demand_a_turn_(&w, lock.word), HELD | PARKED | OWED);
+    spin_t spin = begin_spin_(&w);
+    CHECK_EQ(demand_a_turn_(&spin, &w, lock.word), HELD | PARKED | OWED);
     CHECK(w.has_demanded && w.may_inherit);
-    withdraw_(&w);
+    CHECK(withdraw_(&w));
     CHECK_EQ(lock.word, HELD | PARKED);
+    CHECK(!w.has_demanded && !w.may_inherit);
     for (size_t i = 0; i < sizeof stays / sizeof stays[0]; i++) {
+        w.may_inherit = w.has_demanded = true;
         lock.word = stays[i];
-        withdraw_(&w);
+        CHECK_EQ(withdraw_(&w), (stays[i] & HELD) != 0); /* else the turn is here */
         CHECK_EQ(lock.word, stays[i]);
     }
     lock.word = HELD | OWED | PARKED;
     w = one_who_has_slept(true); /* it is woken when it has its turn */
-    withdraw_(&w);
+    CHECK(withdraw_(&w));
     CHECK_EQ(lock.word, HELD | OWED | PARKED);
+    w.has_slept = w.has_demanded = false; /* the demand is another's */
+    CHECK(withdraw_(&w));
+    CHECK_EQ(lock.word, HELD | OWED | PARKED);
+}
+
+/* The turn that one demanded who spins comes while it is about to let others run. */
+TEST(nobody_yields_to_whom_the_lock_was_just_handed_over)
+{
+    set_up(2);
+    waiter_t w = { .lock = &lock, .has_demanded = true, .may_inherit = true };
+    lock.word = OWED;
+    CHECK_EQ(yield_(&w), 0);
+    CHECK_EQ(fake.yields, 0);
+    lock.word = HELD | OWED;
+    (void)yield_(&w);
+    CHECK_EQ(fake.yields, 1);
+    CHECK_EQ(lock.word, HELD);
 }
 
 static void others_are_owed_a_turn(void)
@@ -1169,7 +1189,7 @@ TEST(a_glance_of_some_pauses_asks_for_a_count_and_a_shorter_one_does_not)
         release_at_pause = i;
         fake.on_pause = release_soon;
         CHECK(glance_(&lock));
-        CHECK_EQ(lock.word, i < LONG_GLANCE ? HELD : HELD | SHARED);
+        CHECK_EQ(lock.word, i < CC_LOCK_LONG_GLANCE ? HELD : HELD | SHARED);
     }
 }
 

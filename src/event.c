@@ -455,11 +455,11 @@ static bool lost_cpu_(cc_event_await_t *await, uint64_t now)
 }
 
 /* Phase 1, after a yield and the look that follows it. A thread that was overtaken is not needed: it yields no more,
- * unless the yield ran somebody and was short. Then our threads take turns on this CPU, and one yield more costs little but the
- * switch, while a sleep makes all threads pass a fence, and a notifier pay for the wake-up. So it has all its yields
- * again, and stays as long as the others get something. `concede bench channel.map --between 4:4 --interval 300ns` on 2
- * CPUs of AMD EPYC under KVM has a p99 of 6 to 9 us by it, at 340 ns of CPU for each message, and of 70 us at 375 ns if
- * such a thread sleeps at once. If it lost its CPU to another program, that hurt nobody. */
+ * unless the yield ran somebody and was short. Then our threads take turns on this CPU, and one yield more costs little
+ * but the switch, while a sleep makes all threads pass a fence, and a notifier pay for the wake-up. So it has all its
+ * yields again, and stays as long as the others get something. `concede bench channel.map --between 4:4 --interval
+ * 300ns` on 2 CPUs of AMD EPYC under KVM has a p99 of 6 to 9 us by it, at 340 ns of CPU for each message, and of 70 us
+ * at 375 ns if such a thread sleeps at once. If it lost its CPU to another program, that hurt nobody. */
 static void judge_yield_(cc_event_await_t *await)
 {
     if (await->overtaken > 0) {

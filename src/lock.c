@@ -61,8 +61,8 @@
  * sections go on to end, so that the next one is its own at once, and withdraws before it lets others run: nobody could
  * have the lock until it is back. A release by a store may wipe out its demand, and another may inherit its turn; then
  * it stays away again. All such waiters of a lock together have one turn in a while. With 2 threads and 200 ns held
- * Jain's index is 0.96 by this, and 0.55 without, at the same rate; with 64 threads the rate would be 0.4 of that if
- * each of them had a turn when its time has come, and 0.86 if none withdrew (lock.map, nothing outside).
+ * Jain's index is 0.77 to 0.96 by this, and 0.51 to 0.55 without, at the same rate; with 64 threads the rate would be
+ * 0.4 of that if each of them had a turn when its time has come, and 0.86 if none withdrew (lock.map, nothing outside).
  *
  * By demands alone one could wait for ever. It is woken in vain, because the one who woke it took the lock back, and
  * demands; but before the section is over it sleeps again, behind all others. The first of them is handed the lock, and

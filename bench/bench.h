@@ -41,6 +41,18 @@ extern bench_clock bench_time;
 /* Measures the clock; 20 ms. Once, before anything else here. */
 void bench_time_start(void);
 
+/* Nothing after it begins before everything before it has ended, where the CPU has such an instruction. */
+static inline void bench_serialize(void)
+{
+#if defined(CC_ARCH_X86_64) || defined(CC_ARCH_X86)
+    __asm__ __volatile__("lfence" ::: "memory");
+#elif defined(CC_ARCH_ARM64)
+    __asm__ __volatile__("isb" ::: "memory");
+#else
+    __asm__ __volatile__("" ::: "memory");
+#endif
+}
+
 #if defined(CC_MODEL) /* in the simulator (sim/) time is virtual */
 uint64_t bench_ticks(void);
 #else
@@ -59,7 +71,15 @@ static inline uint64_t bench_ticks(void)
 }
 #endif
 
-uint64_t bench_ticks_call(void); /* the same, as a function */
+/* The time when everything before it has ended. A CPU that executes ahead does bench_ticks() while the swap that takes a
+ * lock still waits for its line, so that this wait would count only where a branch was predicted wrong. */
+static inline uint64_t bench_ticks_after(void)
+{
+    bench_serialize();
+    return bench_ticks();
+}
+
+uint64_t bench_ticks_call(void); /* bench_ticks(), as a function */
 
 /* Work that touches no memory and that no compiler removes: a chain of dependent multiplications. Fenced, or the CPU
  * would do it in the shadow of the lock before and after it. One function for all, or each subject would have its own,

@@ -10,27 +10,15 @@ uint64_t bench_ticks_call(void)
     return bench_ticks();
 }
 
-/* Nothing after it begins before everything before it has ended, where the CPU has such an instruction. */
-static void serialize(void)
-{
-#if defined(CC_ARCH_X86_64) || defined(CC_ARCH_X86)
-    __asm__ __volatile__("lfence" ::: "memory");
-#elif defined(CC_ARCH_ARM64)
-    __asm__ __volatile__("isb" ::: "memory");
-#else
-    __asm__ __volatile__("" ::: "memory");
-#endif
-}
-
 __attribute__((noinline)) void bench_work_turns(uint32_t turns)
 {
     uint64_t x = turns;
-    serialize();
+    bench_serialize();
     for (; turns != 0; turns--) {
         x = x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         __asm__ __volatile__("" : "+r"(x));
     }
-    serialize();
+    bench_serialize();
 }
 
 /* ns of one piece of work. */

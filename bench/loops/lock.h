@@ -69,7 +69,7 @@ static void BENCH_NAME(SUBJECT, latency)(bench_thread *t)
     while (!bench_stopped(t)) {
         uint64_t before = bench_ticks();
         ACQUIRE(&object->lock);
-        uint64_t after = bench_ticks();
+        uint64_t after = bench_ticks_after();
         bench_increment(&object->counter);
         bench_work(held);
         RELEASE(&object->lock);
@@ -90,7 +90,7 @@ static void BENCH_NAME(SUBJECT, handoff)(bench_thread *t)
     while (!bench_stopped(t)) {
         uint64_t before = bench_ticks();
         ACQUIRE(&object->lock);
-        uint64_t after = bench_ticks(), released_at = object->released_at;
+        uint64_t after = bench_ticks_after(), released_at = object->released_at;
         bool handed_over = object->released_by != t->index + 1 && before < released_at;
         bench_increment(&object->counter);
         bench_work(held);

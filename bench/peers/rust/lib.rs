@@ -111,6 +111,16 @@ fn ticks() -> u64 {
     }
 }
 
+/// The time when everything before it has ended: bench_ticks_after() of bench.h.
+#[inline(always)]
+fn ticks_after() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        core::arch::x86_64::_mm_lfence()
+    };
+    ticks()
+}
+
 #[inline(always)]
 fn work(turns: u32) {
     if turns != 0 {
@@ -247,7 +257,7 @@ extern "C" fn lock_latency<L: Lock>(t: *mut Thread) {
     while !t.stopped() {
         let before = ticks();
         let after = lock.with(|p| {
-            let now = ticks();
+            let now = ticks_after();
             p.counter += 1;
             work(held);
             now
@@ -268,7 +278,7 @@ extern "C" fn lock_handoff<L: Lock>(t: *mut Thread) {
     while !t.stopped() {
         let before = ticks();
         let took = lock.with(|p| {
-            let after = ticks();
+            let after = ticks_after();
             let handed_over = p.released_by != me && before < p.released_at;
             let took = after.saturating_sub(p.released_at);
             p.counter += 1;

@@ -23,7 +23,7 @@
  *   row         from           to                       by
  *   take        free           HELD                     anybody. PARKED goes: the release that left it wakes one, and
  *                                                       from here on the woken one remembers that others may sleep.
- *                                                       Who lost a race before, or glanced for long, adds SHARED;
+ *                                                       Who lost a race before, or glanced, adds SHARED;
  *                                                       where it or another has slept, SURE, too. Who did not wait
  *                                                       leaves them, but at every 64th release, or 4096th if SURE,
  *                                                       it takes them away
@@ -401,9 +401,8 @@ static bool is_crowd_(const waiter_t *w, uint32_t *rng)
  * also asks for the number of CPUs and draws a random number.
  *
  * A release by a store looks at the word first, and a waiter's look in between takes the line away once more; one by a
- * read-modify-write has it only once. So whoever glanced for LONG_GLANCE asks for a count as it takes the lock:
- * with 50 ns held and 100 ns outside p99 is 0.75 of what it is otherwise. If all asked, p99 with nothing inside and 100
- * ns outside would be 1.4 times as long.
+ * read-modify-write has it only once. So whoever glanced asks for a count as it takes the lock: with nothing inside and
+ * 100 ns outside p99 is 0.75 of what it is if none asks.
  *
  * With many CPUs nobody glances, because each look of one holds up the others: a twentieth of lock.apart would be lost
  * from 32 CPUs on (`concede simulate` with `xeon-4x64` and `epyc-64`).
@@ -414,9 +413,6 @@ static bool is_crowd_(const waiter_t *w, uint32_t *rng)
  * less good. */
 #if !defined(CC_LOCK_GLANCE_PAUSES)
 #define CC_LOCK_GLANCE_PAUSES 16
-#endif
-#if !defined(CC_LOCK_LONG_GLANCE)
-#define CC_LOCK_LONG_GLANCE 3 /* pauses */
 #endif
 enum { GLANCES_FORGOTTEN = 64, QUICK_RELEASES = 3 };
 
@@ -456,7 +452,7 @@ static bool glance_(cc_lock_t *lock)
     for (int i = 0; i < CC_LOCK_GLANCE_PAUSES; i++, seen = cc_load_relaxed(&lock->word)) {
         if (seen & (PARKED | OWED)) return false;
         if (!(seen & HELD)) {
-            uint32_t shared = i >= CC_LOCK_LONG_GLANCE && area_() > CC_LOCK_NO_AREA_ ? SHARED : 0;
+            uint32_t shared = area_() > CC_LOCK_NO_AREA_ ? SHARED : 0;
             return cc_cas_acquire(&lock->word, &seen, (seen | shared) + HELD); /* [lock.word] as in take_() */
         }
         if (counted_(first, seen) != 0) return false;

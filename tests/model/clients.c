@@ -9,7 +9,6 @@
 #define CC_EVENT_CLAIMS_LAST   1 /* as with many CPUs, where more can happen */
 #define CC_LOCK_SPIN_NS        1
 #define CC_LOCK_GLANCE_PAUSES  2
-#define CC_LOCK_LONG_GLANCE    1
 #define CC_LOCK_OWED_NS        1 /* the clock stands still unless it jumps */
 /* Sleeps after which an event makes its notifiers fence: set by each setup. As many that find nobody end it. */
 #define CC_EVENT_SLEEPY  sleeps_until_fenced

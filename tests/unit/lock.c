@@ -892,6 +892,33 @@ TEST(those_who_stay_away_have_one_turn_in_a_while)
     CHECK(is_owed_(&w, now + TURN_NS * 2));
 }
 
+/* Whether one stays away at first who comes so long after another has demanded a turn. */
+static bool stays_away_after_a_demand(uint64_t since_demand, bool has_slept, bool shares_cpu)
+{
+    set_up_held(2);
+    shared_at_[cc_os_cpu_()] = (uint32_t)(fake.now_ns >> SEEN_SHIFT) - (shares_cpu ? 0 : CC_SNOOZE_SHARED_FOR);
+    memo_of_(&lock)->turn_at = (uint32_t)(fake.now_ns - since_demand) | 1;
+    waiter_t w = { .lock = &lock, .deadline = CC_FOREVER, .spin_ns = CC_LOCK_SPIN_NS, .has_slept = has_slept };
+    fake.clock_reads = 0;
+    spin_t spin = begin_spin_(&w);
+    CHECK_EQ(spin.is_local, spin.holds_back);
+    CHECK(fake.clock_reads <= 1);
+    return should_stay_away_(&spin, &w, lock.word, 0);
+}
+
+TEST(who_comes_while_another_has_its_turn_holds_back)
+{
+    CHECK(stays_away_after_a_demand(1000, false, false));
+    CHECK(!stays_away_after_a_demand(TURN_BEGINS_NS + 1, false, false));
+    CHECK(!stays_away_after_a_demand(1000, true, false));
+    CHECK(!stays_away_after_a_demand(1000, false, true));
+    set_up_held(2);
+    waiter_t w = { .lock = &lock, .deadline = CC_FOREVER };
+    spin_t spin = begin_spin_(&w);
+    CHECK(!spin.holds_back); /* nobody has ever demanded one */
+    CHECK_EQ(fake.clock_reads, 0);
+}
+
 TEST(whoever_demanded_while_it_spun_withdraws_but_not_what_another_insists_on_or_is_handed_over)
 {
     static const uint32_t stays[] = { HELD | OWED | INSISTED, OWED | PARKED, HELD | PARKED };

@@ -71,8 +71,8 @@ static inline uint64_t bench_ticks(void)
 }
 #endif
 
-/* The time when everything before it has ended. A CPU that executes ahead does bench_ticks() while the swap that takes a
- * lock still waits for its line, so that this wait would count only where a branch was predicted wrong. */
+/* The time when everything before it has ended. A CPU that executes ahead does bench_ticks() while the swap that takes
+ * a lock still waits for its line, so that this wait would count only where a branch was predicted wrong. */
 static inline uint64_t bench_ticks_after(void)
 {
     bench_serialize();

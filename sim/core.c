@@ -1199,6 +1199,11 @@ void sim_work(uint64_t time)
     catch_up();
 }
 
+void sim_plain(uint32_t hits)
+{
+    spend(hits * cost.hit);
+}
+
 uint32_t sim_socket(void)
 {
     const cpu *c = &cpus[self->cpu];

@@ -26,9 +26,10 @@ uint64_t sim_stopped_at(void); /* ps; the present if it has not */
 
 /* ---- in a thread; observing is free, so that what is measured does not depend on it ---- */
 
-uint64_t sim_time(void);    /* ps */
-void sim_work(uint64_t ps); /* computes for so long, on a CPU of ordinary speed */
-uint32_t sim_socket(void);  /* of this CPU; its die where there is one socket */
+uint64_t sim_time(void);       /* ps */
+void sim_work(uint64_t ps);    /* computes for so long, on a CPU of ordinary speed */
+void sim_plain(uint32_t hits); /* instructions that touch nothing that is shared: as many as take so many hits */
+uint32_t sim_socket(void);     /* of this CPU; its die where there is one socket */
 uint32_t sim_random(uint32_t below);
 uint64_t sim_cpu_time(void); /* ps that this thread was on a CPU */
 /* Looks at a word after each pause as long as it has a value; the first other one. As a loop, in fewer events. */

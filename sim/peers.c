@@ -399,6 +399,11 @@ typedef struct cross_wakers {
 typedef struct cross_slot {
     uint64_t stamp, message;
 } cross_slot;
+
+/* What crossbeam does besides in a send or a receive: its token, its results, the end of the channel. One thread that
+ * sends and receives in turn takes 9.5 ns for each (crossbeam-channel 0.5.6, Rust 1.95, 2 CPUs of AMD Zen 4 under KVM);
+ * the swap and the other accesses below take 3.1 of them. In hits of 0.15 ns. */
+enum { CROSS_CALL_HITS = 43 };
 typedef struct cross_queue {
     CC_ALIGNED_(CC_CACHE_LINE) uint64_t head;
     CC_ALIGNED_(CC_CACHE_LINE) uint64_t tail;
@@ -444,9 +449,10 @@ static bool cross_take(cross_queue *q, uint64_t *side, const uint64_t *other, bo
     }
 }
 
+/* No fence: in crossbeam this is a load of the strongest order, which is a plain one on x86, after a swap. */
 static void cross_notify(cross_wakers *w)
 {
-    cc_fence_full();
+    sim_plain(CROSS_CALL_HITS);
     if (!cc_load_relaxed(&w->is_busy)) return;
     futex_spin_acquire(&w->mutex);
     cross_waiter *first = w->first;
@@ -528,13 +534,22 @@ static uint64_t cross_receive(cross_queue *q)
 #define RECEIVE(c, m) ((m).value = cross_receive(c))
 #include "../bench/loops/channel.h"
 
-/* A mutex, a ring, and two words to sleep on that count the wake-ups. */
+/* A mutex, a ring, and two condition variables: each is a word to sleep on that counts the signals, and how many sleep
+ * there whom no signal was meant for yet. A signal for which there is nobody makes no system call, as in glibc, also if
+ * one who was signalled has not run since. */
+typedef struct condition {
+    uint32_t signals, sleepers;
+} condition;
 typedef struct condvar_queue {
     CC_ALIGNED_(CC_CACHE_LINE) libc_mutex mutex;
-    uint32_t not_empty, not_full, empty_sleepers, full_sleepers;
+    condition not_empty, not_full;
     uint64_t begin, end, capacity;
     uint64_t *ring;
 } condvar_queue;
+
+/* The instructions between the accesses: a division, a copy and four calls. One thread that sends and receives in turn
+ * takes 7.0 ns for each (glibc 2.36, 2 CPUs of AMD Zen 4 under KVM); what is below takes 6.5. In hits of 0.15 ns. */
+enum { CONDVAR_CALL_HITS = 3 };
 
 static bool condvar_open(condvar_queue *q, uint32_t capacity)
 {
@@ -543,42 +558,44 @@ static bool condvar_open(condvar_queue *q, uint32_t capacity)
     return true;
 }
 
-static void condvar_wait(condvar_queue *q, uint32_t *word, uint32_t *sleepers)
+static void condvar_wait(condvar_queue *q, condition *c)
 {
-    uint32_t seen = cc_load_relaxed(word);
-    cc_store_relaxed(sleepers, cc_load_relaxed(sleepers) + 1);
+    uint32_t seen = cc_load_relaxed(&c->signals);
+    cc_store_relaxed(&c->sleepers, cc_load_relaxed(&c->sleepers) + 1);
     libc_release(&q->mutex);
-    (void)cc_os_wait_(word, seen, CC_FOREVER);
+    while (cc_load_acquire(&c->signals) == seen) (void)cc_os_wait_(&c->signals, seen, CC_FOREVER);
     libc_acquire(&q->mutex);
-    cc_store_relaxed(sleepers, cc_load_relaxed(sleepers) - 1);
 }
 
-static void condvar_signal(uint32_t *word, const uint32_t *sleepers)
+static void condvar_signal(condition *c)
 {
-    if (cc_load_relaxed(sleepers) == 0) return;
-    cc_fetch_add_release(word, 1);
-    cc_os_wake_(word, 1);
+    uint32_t sleepers = cc_load_relaxed(&c->sleepers);
+    if (sleepers == 0) return;
+    cc_store_relaxed(&c->sleepers, sleepers - 1);
+    cc_fetch_add_release(&c->signals, 1);
+    cc_os_wake_(&c->signals, 1);
 }
 
 static void condvar_send(condvar_queue *q, uint64_t message)
 {
+    sim_plain(CONDVAR_CALL_HITS);
     libc_acquire(&q->mutex);
-    while (cc_load_relaxed(&q->end) - cc_load_relaxed(&q->begin) == q->capacity)
-        condvar_wait(q, &q->not_full, &q->full_sleepers);
+    while (cc_load_relaxed(&q->end) - cc_load_relaxed(&q->begin) == q->capacity) condvar_wait(q, &q->not_full);
     uint64_t end = cc_load_relaxed(&q->end);
     cc_store_relaxed(&q->ring[end % q->capacity], message);
     cc_store_relaxed(&q->end, end + 1);
-    condvar_signal(&q->not_empty, &q->empty_sleepers);
+    condvar_signal(&q->not_empty);
     libc_release(&q->mutex);
 }
 
 static uint64_t condvar_receive(condvar_queue *q)
 {
+    sim_plain(CONDVAR_CALL_HITS);
     libc_acquire(&q->mutex);
-    while (cc_load_relaxed(&q->end) == cc_load_relaxed(&q->begin)) condvar_wait(q, &q->not_empty, &q->empty_sleepers);
+    while (cc_load_relaxed(&q->end) == cc_load_relaxed(&q->begin)) condvar_wait(q, &q->not_empty);
     uint64_t begin = cc_load_relaxed(&q->begin), message = cc_load_relaxed(&q->ring[begin % q->capacity]);
     cc_store_relaxed(&q->begin, begin + 1);
-    condvar_signal(&q->not_full, &q->full_sleepers);
+    condvar_signal(&q->not_full);
     libc_release(&q->mutex);
     return message;
 }

@@ -919,6 +919,47 @@ TEST(who_comes_while_another_has_its_turn_holds_back)
     CHECK_EQ(fake.clock_reads, 0);
 }
 
+/* What a newcomer does where so many have noted that one thread has the lock for itself. */
+static spin_t newcomer_where_noted(uint32_t cpus, uint32_t local, bool has_slept)
+{
+    set_up_held(cpus);
+    memo_of_(&lock)->local = local;
+    memo_of_(&lock)->look_ns = 1234;
+    waiter_t w = { .lock = &lock, .deadline = CC_FOREVER, .has_slept = has_slept };
+    return begin_spin_(&w);
+}
+
+TEST(with_many_cpus_a_newcomer_holds_back_from_a_lock_that_one_thread_is_known_to_have_for_itself)
+{
+    spin_t spin = newcomer_where_noted(CC_FEW_CPUS_ + 1, LOCAL, false);
+    CHECK(spin.holds_back && spin.is_local);
+    CHECK_EQ(spin.look_ns, 1234);
+    CHECK(!newcomer_where_noted(CC_FEW_CPUS_ + 1, LOCAL - 1, false).holds_back);
+    CHECK(!newcomer_where_noted(CC_FEW_CPUS_ + 1, LOCAL, true).holds_back);
+    CHECK(!newcomer_where_noted(CC_FEW_CPUS_, LOCAL, false).holds_back);
+}
+
+/* By chance: one in four who find it so adds to the number. */
+TEST(who_comes_back_notes_whether_one_thread_has_the_lock_for_itself)
+{
+    uint32_t rng = 1;
+    set_up(CC_FEW_CPUS_ + 1);
+    waiter_t w = { .lock = &lock, .deadline = CC_FOREVER };
+    for (int i = 0; i < 1000; i++) note_local_(&w, true, UINT64_MAX, &rng);
+    CHECK_EQ(memo_of_(&lock)->local, LOCAL_MAX);
+    CHECK_EQ(memo_of_(&lock)->look_ns, AWAY_MAX_NS);
+    for (int i = 0; i <= LOCAL_MAX - LOCAL; i++) {
+        CHECK(is_noted_local_(&w));
+        note_local_(&w, false, 0, &rng);
+    }
+    CHECK(!is_noted_local_(&w));
+    for (int i = 0; i < 10; i++) note_local_(&w, false, 0, &rng);
+    CHECK_EQ(memo_of_(&lock)->local, 0);
+    set_up(CC_FEW_CPUS_);
+    for (int i = 0; i < 1000; i++) note_local_(&w, true, 100, &rng);
+    CHECK_EQ(memo_of_(&lock)->local, 0);
+}
+
 TEST(whoever_demanded_while_it_spun_withdraws_but_not_what_another_insists_on_or_is_handed_over)
 {
     static const uint32_t stays[] = { HELD | OWED | INSISTED, OWED | PARKED, HELD | PARKED };

@@ -6,7 +6,7 @@
 /* What cannot be measured from outside is as on the machine that the simulator was fitted on,
  * sim/machines/here.machine. There a line by a store and a load takes 45 ns one way and one transfer 36: a store is
  * not waited for. */
-static const double hit_ns = 0.1, hold_ns = 4.5, asks_far = 0.62, migrate = 0.95, transfers_one_way = 1.25;
+static const double hit_ns = 0.15, hold_ns = 4.5, asks_far = 0.62, migrate = 0.95, transfers_one_way = 1.25;
 
 typedef enum { SAME_CORE, SAME_DIE, SAME_SOCKET, ELSEWHERE, DISTANCES } distance_t;
 

@@ -62,8 +62,9 @@ CC_BEGIN_DECLS
  *                                                                   FENCED and found nobody
  * snooze     0..31   what a wait does before it sleeps; 0: it has   whoever waited, if there is something new, because
  *                    not learned yet                                notifiers read this line
- * left_to_it 0..15   relayed events: how many notifiers woke        + 1: those notifiers; 0: one that wakes
+ * left_to_it 0..14   relayed events: how many notifiers woke        + 1: those notifiers; 0: one that wakes
  *                    nobody, because a thread is on its way
+ *               15   SEVERAL: notifiers ran on more than one CPU    set: one on another CPU than the one before it
  *           16..31   1 + the CPU of the last notifier; 0: not known notifiers, except waiters that relay
  * looked_at  0..31   relayed events: cc_now_ns() when the lookout    the lookout
  *                    last looked at the clock

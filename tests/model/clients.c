@@ -773,6 +773,15 @@ static void mpmc_lookout_setup(void)
     channel_setup_of(CC_CHANNEL_MPMC, 2, 1, 2);
 }
 
+/* A receiver yields once before it sleeps, and again if it was woken for what another one got. */
+static void mpmc_overtaken_setup(void)
+{
+    channel_setup_of(CC_CHANNEL_MPMC, 2, CC_SNOOZE_ADAPTIVE, 2);
+    channel->not_empty.snooze = 1 + 1; /* no pauses, one yield */
+    model_statistic(&channel->not_empty.snooze);
+    model_statistic(&channel->not_full.snooze);
+}
+
 /* Receivers have slept before, so that whoever listens trusts the senders to fence; but not each other. */
 static void mpmc_trusted_setup(void)
 {
@@ -1463,6 +1472,8 @@ static const model_client_t clients[] = {
     THREE("mpmc_two_senders_cap_two", .setup = mpmc_two_setup, .threads = { send_two, send_one, receive_three },
           .finish = channel_all_received),
     THREE("mpmc_two_receivers", .setup = mpmc_one_setup, .threads = { send_two, receive_single, receive_single },
+          .finish = channel_all_received),
+    THREE("mpmc_overtaken", .setup = mpmc_overtaken_setup, .threads = { send_two, receive_single, receive_single },
           .finish = channel_all_received),
     THREE("mpmc_lookout_receives", .setup = mpmc_lookout_setup, .threads = { receive_single, receive_single, send_two },
           .finish = channel_all_received),

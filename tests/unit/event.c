@@ -966,16 +966,19 @@ TEST(a_lookout_that_always_gets_something_gives_way_too)
     CHECK_EQ(waits[2], waits[1]);
 }
 
-/* Whether a wait that gave way spins after it, if the others got so much meanwhile. */
-static bool spins_after_it_gave_way(uint32_t overtaken)
+/* Whether a wait that gave way spins or yields after it, if the others got so much meanwhile, the word is
+ * as given, and the last notifier was on that CPU. The wait is on CPU 1. */
+static bool spins_after_it_gave_way(uint32_t overtaken, uint32_t waiters, uint32_t notifiers_cpu)
 {
     set_up();
     (void)!cc_event_listen(&event);
     (void)pauses_of_lookout(1, true);
     fake_forget();
+    event.waiters = waiters;
+    event.left_to_it = (notifiers_cpu + 1) << 16;
     fake.yield_ns = 3400; /* somebody ran */
     fake.cpu = 1;
-    event.snooze = 1 + 8 * 10;
+    event.snooze = 1 + 4 + 8 * 10;
     cc_snooze_spun_(1000000, false);
     cc_event_await_t await = cc_event_await_begin_(&event, CC_FOREVER);
     await.relayed = true;
@@ -988,10 +991,108 @@ static bool spins_after_it_gave_way(uint32_t overtaken)
     return spins;
 }
 
-TEST(who_gave_way_and_was_overtaken_is_not_needed)
+TEST(who_gave_way_and_was_overtaken_is_not_needed_unless_nobody_looks)
 {
-    CHECK(spins_after_it_gave_way(0));
-    CHECK(!spins_after_it_gave_way(1));
+    CHECK(spins_after_it_gave_way(0, 0, 0));
+    CHECK(!spins_after_it_gave_way(1, 0, 0));                     /* as far as it knows they are all awake */
+    CHECK(!spins_after_it_gave_way(1, 1 + CC_EVENT_LOOKOUT_, 0)); /* one sleeps, another looks out */
+    CHECK(spins_after_it_gave_way(1, 1, 0));                      /* somebody sleeps, and nobody looks out */
+    CHECK(!spins_after_it_gave_way(1, 1, 1));                     /* but here it would keep the notifier off */
+}
+
+/* A wait for a relayed event, up to the look after a sleep that a wake-up ended. */
+static cc_event_await_t relayed_await_after_a_wake_up(uint32_t snooze_iters, uint64_t deadline)
+{
+    set_up();
+    fake.asleep = notify_one;
+    cc_event_await_t await = cc_event_await_begin_(&event, deadline);
+    await.relayed = true;
+    await.snooze_iters = snooze_iters;
+    event.snooze = 1 + 4; /* no pauses, four yields */
+    while (!await.slept) CHECK(cc_event_await_step_(&await));
+    CHECK(await.woken);
+    fake_forget();
+    return await;
+}
+
+TEST(who_was_woken_for_what_others_got_yields_before_it_sleeps_again)
+{
+    cc_event_await_t await = relayed_await_after_a_wake_up(0, CC_FOREVER);
+    fake.yield_ns = A_TURN;
+    await.overtaken = 1;
+    for (int i = 1; i <= 100; i++) { /* it takes turns with those */
+        CHECK(cc_event_await_step_(&await));
+        CHECK_EQ(fake.yields, i);
+        CHECK_EQ(listening(), 0);
+    }
+    await.overtaken = 0;
+    while (listening() == 0) CHECK(cc_event_await_step_(&await));
+    CHECK_EQ(fake.yields, 103);
+    cc_event_await_end_(&await);
+    CHECK(await.announced); /* so that it looks whether there is something for another */
+}
+
+static bool sleeps_again_at_once(cc_event_await_t await, uint32_t overtaken)
+{
+    await.overtaken = overtaken;
+    CHECK(cc_event_await_step_(&await));
+    bool listens = listening() == 1;
+    cc_event_await_end_(&await);
+    return listens && fake.yields == 0;
+}
+
+TEST(who_was_woken_in_vain_sleeps_at_once_where_yields_are_not_for_it)
+{
+    CHECK(!sleeps_again_at_once(relayed_await_after_a_wake_up(0, CC_FOREVER), 1));
+    CHECK(sleeps_again_at_once(relayed_await_after_a_wake_up(0, CC_FOREVER), 0)); /* nobody got anything */
+    CHECK(sleeps_again_at_once(relayed_await_after_a_wake_up(8, CC_FOREVER), 1)); /* it has had its eight */
+    CHECK(sleeps_again_at_once(relayed_await_after_a_wake_up(CC_AWAIT_NO_SNOOZE_, CC_FOREVER), 1));
+    CHECK(sleeps_again_at_once(relayed_await_after_a_wake_up(0, CC_FOREVER - 1), 1)); /* never with a deadline */
+    cc_event_await_t await = relayed_await_after_a_wake_up(0, CC_FOREVER);
+    event.snooze = 1; /* the event has learned to sleep */
+    CHECK(sleeps_again_at_once(await, 1));
+}
+
+/* The pauses that an event with 80 of them has learned after a wait on this CPU that a yield ended, which ran somebody,
+ * if notifiers were on the other two before. */
+static uint32_t pauses_after_a_turn(uint32_t cpu, uint32_t one, uint32_t other)
+{
+    set_up();
+    for (int i = 0; i < 3; i++) (void)!cc_event_listen(&event);
+    fake.cpu = one;
+    relay(CC_NOTIFY_RELAY_);
+    fake.cpu = other;
+    relay(CC_NOTIFY_RELAY_);
+    event.waiters = 0;
+    cc_event_await_t await = cc_event_await_begin_(&event, CC_FOREVER);
+    await.relayed = true;
+    event.snooze = 1 + 4 + 8 * 80;
+    fake.cpu = cpu;
+    fake.yield_ns = A_TURN;
+    while (fake.yields == 0) CHECK(cc_event_await_step_(&await));
+    cc_event_await_end_(&await);
+    return (event.snooze - 1) / 8;
+}
+
+TEST(a_turn_of_others_makes_waits_shorter_only_where_a_notifier_may_need_the_cpu)
+{
+    CHECK_EQ(pauses_after_a_turn(1, 1, 1), 70);
+    CHECK_EQ(pauses_after_a_turn(1, 0, 0), 80);          /* it was one that waits, too */
+    CHECK_EQ(pauses_after_a_turn(1, 1, 0), 70);          /* the last notifier is elsewhere, and another was here */
+    CHECK_EQ(pauses_after_a_turn(UINT32_MAX, 0, 0), 70); /* the system does not tell */
+    CHECK_EQ(pauses_after_a_turn(1, UINT32_MAX, UINT32_MAX), 70);
+}
+
+TEST(a_turn_of_others_makes_waits_shorter_while_nobody_has_notified)
+{
+    set_up();
+    cc_event_await_t await = cc_event_await_begin_(&event, CC_FOREVER);
+    await.relayed = true;
+    event.snooze = 1 + 4 + 8 * 80;
+    fake.yield_ns = A_TURN;
+    while (fake.yields == 0) CHECK(cc_event_await_step_(&await));
+    cc_event_await_end_(&await);
+    CHECK_EQ(event.snooze, 1 + 4 + 8 * 70);
 }
 
 TEST(a_woken_thread_without_a_cpu_gets_another_beside_it_after_half_a_wake_up)

@@ -547,10 +547,13 @@ typedef struct spin {
  * holder. */
 static bool is_turn_of_another_(const waiter_t *w)
 {
-    uint32_t turn_at = cc_load_relaxed(&memo_of_(w->lock)->turn_at); /* relaxed: a guess */
-    if (turn_at == 0 || w->never_calls) return false;
+    uint32_t *turn_at = &memo_of_(w->lock)->turn_at, seen = cc_load_relaxed(turn_at); /* relaxed, both: a guess */
+    if (seen == 0 || w->never_calls) return false;
     uint64_t now = cc_os_now_();
-    return (uint32_t)now - turn_at < TURN_BEGINS_NS && !cc_snooze_is_yield_worth_it_(now);
+    uint32_t since = (uint32_t)now - seen;
+    if (since < TURN_BEGINS_NS) return !cc_snooze_is_yield_worth_it_(now);
+    if (since > CC_LOCK_OWED_NS) cc_store_relaxed(turn_at, 0); /* the next one need not ask for the time */
+    return false;
 }
 
 static spin_t begin_spin_(const waiter_t *w)
@@ -683,12 +686,15 @@ static void pause_or_yield_(spin_t *spin, waiter_t *w, uint32_t yield_after)
 /* Spins as is told above; returns whether it took the lock. */
 static bool spin_(waiter_t *w)
 {
-    uint32_t last = look_(w);
-    if (w->spin_ns == 0) return may_take_(w, last) && take_(w, last);
+    if (w->spin_ns == 0) {
+        uint32_t seen = look_(w);
+        return may_take_(w, seen) && take_(w, seen);
+    }
     uint32_t limit = pauses_in_(w, w->spin_ns);
     uint32_t yield_after = pauses_in_(w, YIELD_AFTER_NS);
     uint32_t spun = 0; /* pauses so far, and how often it stayed away */
     spin_t spin = begin_spin_(w);
+    uint32_t last = look_(w); /* after all that takes time: an old look loses the race */
     for (uint32_t seen = last;; seen = look_(w)) {
         bool forgotten = is_forgotten_(last, seen);
         uint64_t releases = releases_(last, seen);

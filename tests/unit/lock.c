@@ -912,6 +912,9 @@ TEST(who_comes_while_another_has_its_turn_holds_back)
     CHECK(!stays_away_after_a_demand(TURN_BEGINS_NS + 1, false, false));
     CHECK(!stays_away_after_a_demand(1000, true, false));
     CHECK(!stays_away_after_a_demand(1000, false, true));
+    CHECK(memo_of_(&lock)->turn_at != 0);
+    CHECK(!stays_away_after_a_demand(CC_LOCK_OWED_NS + 2, false, false));
+    CHECK_EQ(memo_of_(&lock)->turn_at, 0); /* it is forgotten, and nobody asks for the time any more */
     set_up_held(2);
     waiter_t w = { .lock = &lock, .deadline = CC_FOREVER };
     spin_t spin = begin_spin_(&w);

@@ -565,7 +565,9 @@ static spin_t begin_spin_(const waiter_t *w)
     bool is_noted = is_noted_local_(w);
     spin.is_local = is_noted || is_turn_of_another_(w);
     spin.holds_back = spin.is_crowd || spin.is_local;
-    if (is_noted) spin.look_ns = cc_load_relaxed(&memo_of_(w->lock)->look_ns); /* relaxed: a guess */
+    if (!is_noted) return spin;
+    uint32_t noted = cc_load_relaxed(&memo_of_(w->lock)->look_ns); /* relaxed: a guess, and 0 if it is not here yet */
+    if (noted > spin.look_ns) spin.look_ns = noted;
     return spin;
 }
 

@@ -942,6 +942,18 @@ TEST(with_many_cpus_a_newcomer_holds_back_from_a_lock_that_one_thread_is_known_t
     CHECK(!newcomer_where_noted(CC_FEW_CPUS_, LOCAL, false).holds_back);
 }
 
+/* Two words, written one after the other: the second may still be as at first. */
+TEST(a_newcomer_holds_back_from_such_a_lock_if_what_a_look_takes_is_not_known_yet)
+{
+    set_up_held(CC_FEW_CPUS_ + 1);
+    memo_of_(&lock)->local = LOCAL;
+    waiter_t w = { .lock = &lock, .deadline = CC_FOREVER };
+    spin_t spin = begin_spin_(&w);
+    CHECK(spin.holds_back && spin.is_local);
+    uint64_t away_ns = draw_away_ns_(&spin, &w);
+    CHECK(away_ns > 0 && away_ns <= 512 * NEAREST_NS);
+}
+
 /* By chance: one in four who find it so adds to the number. */
 TEST(who_comes_back_notes_whether_one_thread_has_the_lock_for_itself)
 {

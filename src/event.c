@@ -536,7 +536,8 @@ static bool begin_(cc_event_await_t *await)
  * had not waited yet. So it sleeps, or they would take turns for ever. But each of two that take turns finds that of
  * the other, and where both sleep for it, the next messages come to a channel that nobody looks at: their notifier
  * pays for a wake-up each, and is behind for a hundred microseconds. So it sleeps only while it knows of none that
- * listen, or of a lookout; else it may become the lookout itself, unless it would keep the notifier from running. */
+ * listen, or of a lookout, which may be itself and has looked for a round by then; else it may become the lookout,
+ * unless it would keep the notifier from running. */
 static bool is_not_needed_(const cc_event_await_t *await)
 {
     if (!await->gave_way || await->overtaken == 0) return false;

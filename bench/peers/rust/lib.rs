@@ -118,6 +118,10 @@ fn ticks_after() -> u64 {
     unsafe {
         core::arch::x86_64::_mm_lfence()
     };
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        core::arch::asm!("isb", options(nostack, preserves_flags))
+    };
     ticks()
 }
 

@@ -688,15 +688,12 @@ static void pause_or_yield_(spin_t *spin, waiter_t *w, uint32_t yield_after)
 /* Spins as is told above; returns whether it took the lock. */
 static bool spin_(waiter_t *w)
 {
-    if (w->spin_ns == 0) {
-        uint32_t seen = look_(w);
-        return may_take_(w, seen) && take_(w, seen);
-    }
+    uint32_t last = look_(w);
+    if (w->spin_ns == 0) return may_take_(w, last) && take_(w, last);
     uint32_t limit = pauses_in_(w, w->spin_ns);
     uint32_t yield_after = pauses_in_(w, YIELD_AFTER_NS);
     uint32_t spun = 0; /* pauses so far, and how often it stayed away */
     spin_t spin = begin_spin_(w);
-    uint32_t last = look_(w); /* after all that takes time: an old look loses the race */
     for (uint32_t seen = last;; seen = look_(w)) {
         bool forgotten = is_forgotten_(last, seen);
         uint64_t releases = releases_(last, seen);

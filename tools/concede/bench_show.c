@@ -576,7 +576,7 @@ void show_document(const bench_report *report)
         "share a CPU "
         "take turns of 3 to 4 ms on it, so with more threads than CPUs a slice lasts at least four turns, 16 ms, for "
         "each thread "
-        "of a CPU. By so few turns alone it is 0.8 to 0.9 where threads do not yield; `-s 1` gives them more |\n"
+        "of a CPU. So few turns are uneven by chance where threads do not yield; `-s 1` gives them more |\n"
         "| sleeps | whether a thread that waits long gives its CPU away |\n");
     for (uint32_t i = 0, n; i < report->runs; i += n) {
         const bench_run *run = &report->run[i];

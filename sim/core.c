@@ -106,7 +106,8 @@ typedef struct thread {
 
 typedef struct cpu {
     thread *running;
-    thread *ready; /* the order is that of the scheduler */
+    thread *ready;    /* the order is that of the scheduler */
+    uint32_t threads; /* all that are here and have not ended */
     uint64_t since, slice_end;
     uint64_t interrupted; /* time that the running thread lost */
     uint64_t next_tick;
@@ -869,6 +870,11 @@ uint32_t model_random_(void)
     return sim_random(UINT32_MAX);
 }
 
+bool model_shares_cpu_(void)
+{
+    return cpus[self->cpu].threads > 1;
+}
+
 /* ---- what os.h asks ---- */
 
 enum { BUCKETS = 16384 }; /* naps are on words of the stack: several for each thread */
@@ -1072,6 +1078,7 @@ static void thread_main(void *argument)
     wait_for_stores(0);
     t->status = ENDED;
     ended_count++;
+    cpus[t->cpu].threads--;
     leave_cpu(t);
     if (ended_count == thread_count) coroutine_switch(&t->context, &main_context);
     wait_for_event();
@@ -1134,6 +1141,7 @@ void sim_spawn(void (*body)(void *), void *argument, uint32_t on)
     t->body = body;
     t->argument = argument;
     t->cpu = on % cpu_count;
+    cpus[t->cpu].threads++;
     t->time = now;
     t->resume = (event){ RESUME, 0, t };
     t->timer = (event){ ARRIVE, 0, t };

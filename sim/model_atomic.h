@@ -41,5 +41,6 @@ void sim_fence_(void);
 void *sim_copy_(void *to, const void *from, size_t bytes);
 void model_pause_(void);      /* the name that pause.h calls */
 uint32_t model_random_(void); /* the name that backoff.c calls */
+bool model_shares_cpu_(void); /* the name that snooze.c calls */
 
 #endif

@@ -171,8 +171,8 @@ static uint32_t seen_at_[SEEN_CPUS];
 /* Which of our threads was last seen on each CPU, and when one came there after another: then they share the CPU. It is
  * taken for shared for a thousand units, which are 16 ms or some four time slices: long enough for threads that take
  * turns in slices. */
-#if defined(CC_MODEL) /* a checker has no threads to tell apart, and all of its yields may matter */
-#define shares_cpu_(cpu, now) ((void)(cpu), (void)(now), true)
+#if defined(CC_MODEL) /* a checker has no threads to tell apart, and a simulator knows */
+#define shares_cpu_(cpu, now) ((void)(cpu), (void)(now), model_shares_cpu_())
 #define note_who_(cpu, at)    ((void)(cpu), (void)(at))
 #else
 #if !defined(CC_SNOOZE_SHARED_FOR)

@@ -83,6 +83,7 @@ void model_fence_(model_site_t *);
 bool model_heavy_(model_site_t *);
 void model_pause_(void);
 uint32_t model_random_(void);
+bool model_shares_cpu_(void);
 void *model_copy(void *to, const void *from, size_t bytes);
 
 #endif

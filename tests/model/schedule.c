@@ -231,6 +231,12 @@ uint32_t model_random_(void)
     return 1;
 }
 
+/* All yields may matter. */
+bool model_shares_cpu_(void)
+{
+    return true;
+}
+
 void model_check_(bool ok, const char *text, const char *file, int line)
 {
     if (!ok && run.verdict == MODEL_PASSES) fail(MODEL_ASSERTION, "%s:%d: %s does not hold", file, line, text);

@@ -132,7 +132,7 @@ def no_collapse_where_none_is_promised(what):
 @case(each=["lock.apart; epyc-2x64; 8,64; 0.85", "lock.apart; arm-128; 8,64; 0.85", "lock.apart; desktop; 8; 0.8"])
 def the_lock_keeps_up_with_the_best_that_sleeps(what):
     workload, machine, cpus, least = what.split("; ")
-    found = figures(workload, "-m", machine, "--cpus", cpus, "--only", "concede,futex mutex", "--events", 60000)
+    found = figures(workload, "-m", machine, "--cpus", cpus, "--only", "concede,futex mutex", "--events", 200000)
     for n in map(int, cpus.split(",")):
         best = max(found[workload, n, name] for name in ("futex mutex", "futex mutex, spins"))
         need(found[workload, n, "concede"] >= float(least) * best, "%d CPUs: %s" % (n, found))

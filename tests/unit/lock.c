@@ -880,6 +880,94 @@ TEST(whoever_stays_away_again_and_again_demands_a_turn)
     CHECK_EQ(state(), HELD);
 }
 
+/* One stays away for `ns`, who has lost two races, on a CPU that it shares with a thread of ours or not. Returns how
+ * often it yielded; a yield takes 1 us. */
+static unsigned yields_away(uint64_t ns, bool shares_cpu, uint64_t deadline)
+{
+    uint32_t at = (uint32_t)(fake.now_ns >> SEEN_SHIFT);
+    seen_who_[cc_os_cpu_()] = own_number_();
+    seen_at_[cc_os_cpu_()] = at;
+    shared_at_[cc_os_cpu_()] = at - (shares_cpu ? 0 : CC_SNOOZE_SHARED_FOR);
+    fake.yield_ns = 1000;
+    waiter_t w = { .lock = &lock, .deadline = deadline, .may_yield = may_yield_(deadline) };
+    spin_t spin = { .short_section = 12, .lost = 2, .is_local = true, .rng = 1 };
+    spin.look_ns = ns / 1024 + 1; /* 512 looks doubled twice, of which it draws the upper half: `ns` to twice as long */
+    uint64_t before = fake.now_ns;
+    stay_away_(&spin, &w);
+    CHECK(fake.now_ns - before >= ns);
+    CHECK(fake.now_ns - before <= 3 * ns);
+    return fake.yields;
+}
+
+TEST(who_shares_its_cpu_stays_away_by_yields_while_the_lock_changes_hands)
+{
+    set_up_held(2);
+    fake.on_yield = takes_it_20_times;
+    CHECK(yields_away(100000, true, CC_FOREVER) >= 100);
+    CHECK_EQ(fake.waits, 0); /* no timer that would interrupt the holder */
+}
+
+TEST(else_it_yields_once_and_sleeps)
+{
+    set_up_held(2);
+    fake.on_yield = takes_it_20_times;
+    CHECK_EQ(yields_away(100000, false, CC_FOREVER), 1);
+    CHECK_EQ(fake.waits, 1);
+    set_up_held(2);
+    CHECK_EQ(yields_away(100000, true, fake.now_ns + 100 * MS), 0); /* a yield may last for too long */
+    CHECK_EQ(fake.waits, 1);
+}
+
+/* The holder may wait for this CPU, and a scheduler may let those who yield to each other have it. */
+TEST(who_stays_away_by_yields_sleeps_when_the_section_does_not_end)
+{
+    set_up_held(2);
+    CHECK_EQ(yields_away(100000, true, CC_FOREVER), 1 + UNSEEN);
+    CHECK_EQ(fake.waits, 1);
+}
+
+static unsigned yields_until_it_is_handed_over;
+static void hands_it_over_at_last(void)
+{
+    takes_it_20_times();
+    if (fake.yields == yields_until_it_is_handed_over) lock.word = (lock.word & ~(uint32_t)HELD) | OWED;
+}
+
+TEST(who_stays_away_by_yields_looks_at_once_when_the_lock_is_handed_over)
+{
+    set_up_held(2);
+    fake.on_yield = hands_it_over_at_last;
+    yields_until_it_is_handed_over = 5;
+    waiter_t w = { .lock = &lock, .may_yield = true, .may_inherit = true, .has_demanded = true };
+    shared_at_[cc_os_cpu_()] = (uint32_t)(fake.now_ns >> SEEN_SHIFT);
+    uint64_t until = fake.now_ns + MS;
+    CHECK_EQ(yield_until_(&w, fake.now_ns, until), until);
+    CHECK_EQ(fake.yields, 5);
+}
+
+TEST(who_stays_away_by_yields_stops_when_the_cpus_are_busy)
+{
+    set_up_held(2);
+    fake.on_yield = takes_it_20_times;
+    busy_for_ = BUSY_FIRST;
+    busy_until_ = tick_(fake.now_ns) + BUSY_FIRST;
+    CHECK_EQ(yields_away(100000, true, CC_FOREVER), 0);
+    CHECK_EQ(fake.waits, 1);
+}
+
+TEST(nobody_stays_away_by_yields_from_a_lock_under_which_a_condition_is_awaited)
+{
+    set_up_held(2);
+    fake.on_yield = takes_it_20_times;
+    cc_lock_note_await_(&lock);
+    fake.yield_ns = 1000;
+    waiter_t w = { .lock = &lock, .deadline = CC_FOREVER, .may_yield = true };
+    spin_t spin = { .short_section = 12, .lost = 2, .look_ns = 1000, .is_local = true, .rng = 1 };
+    shared_at_[cc_os_cpu_()] = (uint32_t)(fake.now_ns >> SEEN_SHIFT);
+    stay_away_(&spin, &w);
+    CHECK_EQ(fake.yields, 1);
+}
+
 TEST(those_who_stay_away_have_one_turn_in_a_while)
 {
     set_up(2);
@@ -893,10 +981,10 @@ TEST(those_who_stay_away_have_one_turn_in_a_while)
 }
 
 /* Whether one stays away at first who comes so long after another has demanded a turn. */
-static bool stays_away_after_a_demand(uint64_t since_demand, bool has_slept, bool shares_cpu)
+static bool stays_away_after_a_demand(uint64_t since_demand, bool has_slept, bool is_awaited)
 {
     set_up_held(2);
-    shared_at_[cc_os_cpu_()] = (uint32_t)(fake.now_ns >> SEEN_SHIFT) - (shares_cpu ? 0 : CC_SNOOZE_SHARED_FOR);
+    if (is_awaited) cc_lock_note_await_(&lock);
     memo_of_(&lock)->turn_at = (uint32_t)(fake.now_ns - since_demand) | 1;
     waiter_t w = { .lock = &lock, .deadline = CC_FOREVER, .spin_ns = CC_LOCK_SPIN_NS, .has_slept = has_slept };
     fake.clock_reads = 0;

@@ -898,6 +898,8 @@ TEST(waiters_that_take_turns_learn_from_all_of_them)
 
 /* ---- Relayed: one on behalf of the others ------------------------------------------------------------------------ */
 
+enum { CPU_SHIFT = 22 }; /* where 1 + the CPU of the last notifier stands in `left_to_it` */
+
 static void relay(uint32_t whom)
 {
     cc_event_notify_slow_(&event, whom);
@@ -975,7 +977,7 @@ static bool spins_after_it_gave_way(uint32_t overtaken, uint32_t waiters, uint32
     (void)pauses_of_lookout(1, true);
     fake_forget();
     event.waiters = waiters;
-    event.left_to_it = (notifiers_cpu + 1) << 16;
+    event.left_to_it = (notifiers_cpu + 1) << CPU_SHIFT;
     fake.yield_ns = 3400; /* somebody ran */
     fake.cpu = 1;
     event.snooze = 1 + 4 + 8 * 10;
@@ -1083,16 +1085,74 @@ TEST(a_turn_of_others_makes_waits_shorter_only_where_a_notifier_may_need_the_cpu
     CHECK_EQ(pauses_after_a_turn(1, UINT32_MAX, UINT32_MAX), 70);
 }
 
+/* A wait on CPU 1 that ends after a yield in which one of ours had a turn. */
+static void await_a_turn(void)
+{
+    unsigned yields = fake.yields;
+    cc_event_await_t await = cc_event_await_begin_(&event, CC_FOREVER);
+    await.relayed = true;
+    fake.cpu = 1;
+    fake.yield_ns = A_TURN;
+    while (fake.yields == yields) CHECK(cc_event_await_step_(&await));
+    cc_event_await_end_(&await);
+}
+
 TEST(a_turn_of_others_makes_waits_shorter_while_nobody_has_notified)
 {
     set_up();
-    cc_event_await_t await = cc_event_await_begin_(&event, CC_FOREVER);
-    await.relayed = true;
     event.snooze = 1 + 4 + 8 * 80;
-    fake.yield_ns = A_TURN;
-    while (fake.yields == 0) CHECK(cc_event_await_step_(&await));
-    cc_event_await_end_(&await);
+    await_a_turn();
     CHECK_EQ(event.snooze, 1 + 4 + 8 * 70);
+}
+
+static void notify_on(uint32_t cpu)
+{
+    (void)!cc_event_listen(&event);
+    fake.cpu = cpu;
+    relay(CC_NOTIFY_RELAY_);
+    cc_event_cancel(&event);
+}
+
+/* Notifiers tell their CPU only while somebody listens. */
+TEST(a_notifier_that_came_to_this_cpu_gets_it_although_nobody_told)
+{
+    set_up();
+    notify_on(0);
+    event.snooze = 1 + 4 + 8 * 80;
+    for (int i = 0; i < 100; i++) {
+        await_a_turn();
+        relay(CC_NOTIFY_RELAY_); /* on CPU 1, during that yield; it finds nobody who listens */
+    }
+    CHECK((event.snooze - 1) / 8 < 10);
+    event.snooze = 1 + 4 + 8 * 80;
+    notify_on(0); /* it told again that it is elsewhere */
+    await_a_turn();
+    CHECK_EQ(event.snooze, 1 + 4 + 8 * 80);
+}
+
+TEST(one_move_of_the_only_notifier_is_forgotten_after_many_notifies)
+{
+    for (int wakes = 0; wakes < 2; wakes++) {
+        set_up();
+        event.snooze = 1 + 4 + 8 * 80;
+        notify_on(2);
+        notify_on(0);
+        await_a_turn();
+        CHECK_EQ((event.snooze - 1) / 8, 70); /* there may be two of them */
+        event.snooze = 1 + 4 + 8 * 80;
+        if (!wakes) event.waiters = 1 + CC_EVENT_LOOKOUT_;
+        for (int i = 0; i < (wakes ? 511 : 511 * 64 + 64); i++) {
+            fake.cpu = 0;
+            event.looked_at = (uint32_t)fake.now_ns;
+            if (wakes)
+                notify_on(0);
+            else
+                relay(CC_NOTIFY_RELAY_);
+        }
+        event.waiters = 0;
+        await_a_turn();
+        CHECK_EQ((event.snooze - 1) / 8, 80);
+    }
 }
 
 TEST(a_woken_thread_without_a_cpu_gets_another_beside_it_after_half_a_wake_up)

@@ -554,11 +554,11 @@ static bool begin_(cc_event_await_t *await)
  * had not waited yet. So it sleeps, or they would take turns for ever. But each of two that take turns finds that of
  * the other, and where both sleep for it, the next messages come to a channel that nobody looks at: their notifier
  * pays for a wake-up each, and is behind for a hundred microseconds. So it sleeps only while it knows of none that
- * listen, or of a lookout, which may be itself and has looked for a round by then; else it may become the lookout,
- * unless it would keep the notifier from running. */
+ * listen, or of a lookout; else it may become the lookout, and looks on as long as any, unless it would keep the
+ * notifier from running. */
 static bool is_not_needed_(const cc_event_await_t *await)
 {
-    if (!await->gave_way || await->overtaken == 0) return false;
+    if (!await->gave_way || await->overtaken == 0 || await->lookout) return false;
     uint32_t seen = cc_load_relaxed(&await->event->waiters); /* relaxed: a guess */
     bool nobody_looks = (seen & CC_EVENT_LISTENING_) && !(seen & CC_EVENT_LOOKOUT_);
     return !nobody_looks || shares_cpu_with_notifier_(await->event);
@@ -607,7 +607,7 @@ static bool yields_after_wake_(cc_event_await_t *await)
     cc_snooze_t plan = plan_(await, 0);
     if (plan.yields == 0 || !cc_snooze_is_yield_worth_it_(cc_os_now_())) return false;
     await->phase = SNOOZING;
-    await->gave_way = false;
+    await->gave_way = await->lost_cpu = false; /* that was before it slept */
     await->pauses_left = 0;
     await->yields_planned = await->yields_left = plan.yields;
     return yields_on_(await);

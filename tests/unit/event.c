@@ -1002,6 +1002,32 @@ TEST(who_gave_way_and_was_overtaken_is_not_needed_unless_nobody_looks)
     CHECK(!spins_after_it_gave_way(1, 1, 1));                     /* but here it would keep the notifier off */
 }
 
+TEST(a_lookout_that_gave_way_and_was_overtaken_does_not_take_itself_for_another)
+{
+    set_up();
+    (void)!cc_event_listen(&event);
+    (void)pauses_of_lookout(1, true);
+    fake_forget();
+    event.waiters = 1;
+    event.left_to_it = 1 << CPU_SHIFT; /* the notifier is on CPU 0 */
+    fake.yield_ns = 3400;              /* somebody ran */
+    fake.cpu = 1;
+    event.snooze = 1 + 4 + 8 * 1000;
+    cc_snooze_spun_(1000000, false);
+    cc_event_await_t await = cc_event_await_begin_(&event, CC_FOREVER);
+    await.relayed = true;
+    CHECK(cc_event_await_step_(&await));
+    CHECK(await.gave_way);
+    await.overtaken = 1;
+    CHECK(cc_event_await_step_(&await));
+    CHECK(await.lookout);
+    while (await.pauses > 0) CHECK(cc_event_await_step_(&await)); /* its round is over, and another got something */
+    CHECK(await.pauses_left > 0);
+    CHECK(cc_event_await_step_(&await));
+    CHECK(await.lookout);
+    cc_event_await_end_(&await);
+}
+
 /* A wait for a relayed event, up to the look after a sleep that a wake-up ended. */
 static cc_event_await_t relayed_await_after_a_wake_up(uint32_t snooze_iters, uint64_t deadline)
 {
@@ -1032,6 +1058,21 @@ TEST(who_was_woken_for_what_others_got_yields_before_it_sleeps_again)
     CHECK_EQ(fake.yields, 103);
     cc_event_await_end_(&await);
     CHECK(await.announced); /* so that it looks whether there is something for another */
+}
+
+/* The CPU was lost before the sleep, and what came after it says nothing of other programs. */
+TEST(who_lost_its_cpu_slept_and_yields_learns_from_its_yields)
+{
+    cc_event_await_t await = relayed_await_after_a_wake_up(0, CC_FOREVER);
+    await.lost_cpu = true;
+    await.overtaken = 1;
+    fake.yield_ns = 600; /* nobody ran */
+    CHECK(cc_event_await_step_(&await));
+    CHECK_EQ(fake.yields, 1);
+    await.overtaken = 0;
+    cc_event_await_end_(&await);
+    CHECK((event.snooze - 1) / 8 > 0); /* longer, after a yield that ended it and ran nobody */
+    CHECK_EQ((event.snooze - 1) % 8, 4);
 }
 
 static bool sleeps_again_at_once(cc_event_await_t await, uint32_t overtaken)

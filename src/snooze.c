@@ -80,10 +80,6 @@ cc_ending_t cc_snooze_slept_(cc_snooze_t planned, uint32_t asleep_at, uint32_t w
     return waited_ns < cc_snooze_spin_limit_ns_() ? CC_SLEPT_SHORT_ : CC_SLEPT_LONG_;
 }
 
-/* A thread that was off its CPU for so long has lost it to one that does not wait: a yield to a thread that waits, too,
- * lasts some microseconds, and a time slice lasts milliseconds; see cc_snooze_yield_(). */
-enum { LOST_CPU_NS = 200000 };
-
 /* `concede bench cas.yield` on AMD Zen 3: a yield with nobody else to run takes 0.6 us, one to a thread that yields
  * back 3.4 us, and one to a program that computes 1.5 to 4 ms, which is its time slice. */
 enum { RAN_NOBODY_NS = 2000 };
@@ -162,7 +158,7 @@ static whose_t look_whose_(uint64_t now)
     return whose;
 }
 
-/* When one of our threads was last seen on each CPU, in units of 2^14 ns, a twelfth of LOST_CPU_NS, so that a line
+/* When one of our threads was last seen on each CPU, in units of 2^14 ns, a twelfth of CC_LOST_CPU_NS_, so that a line
  * that others read is written that often at most. They come by here when they wait or wake.
  * CPUs that are 64 apart share a word, which at worst takes a neighbour's doing for ours. */
 enum { SEEN_SHIFT = 14, SEEN_CPUS = 64 };
@@ -228,7 +224,7 @@ static bool is_own_doing_(uint32_t cpu, uint64_t began, uint64_t now)
 
 bool cc_snooze_lost_cpu_(uint32_t cpu, uint64_t began, uint64_t expected, uint64_t now)
 {
-    return CC_UNLIKELY_(now - began >= expected + LOST_CPU_NS) && !is_own_doing_(cpu, began, now);
+    return CC_UNLIKELY_(now - began >= expected + CC_LOST_CPU_NS_) && !is_own_doing_(cpu, began, now);
 }
 
 void cc_snooze_note_loss_(uint64_t now)

@@ -67,6 +67,10 @@ uint32_t cc_snooze_seen_(uint64_t now);
 enum { CC_YIELD_NS_ = 600 };
 bool cc_snooze_is_yield_worth_it_(uint64_t now);
 
+/* A thread that was off its CPU for so long has lost it to one that does not wait: a yield to a thread that waits, too,
+ * lasts some microseconds, and a time slice lasts milliseconds; see cc_snooze_yield_(). */
+enum { CC_LOST_CPU_NS_ = 200000 };
+
 /* Whether a thread lost this CPU to another program between `began` and `now`, in which it did something that takes
  * `expected` ns by itself. */
 bool cc_snooze_lost_cpu_(uint32_t cpu, uint64_t began, uint64_t expected, uint64_t now);

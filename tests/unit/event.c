@@ -844,6 +844,27 @@ TEST(who_takes_turns_with_ours_yields_as_long_as_they_get_something)
     cc_event_await_end_(&await);
 }
 
+static void one_of_ours_is_seen(void)
+{
+    (void)cc_snooze_seen_(fake.now_ns + A_SLICE / 2);
+}
+
+/* While it yields nobody can wake it. */
+TEST(who_yielded_to_long_work_of_ours_sleeps_unless_others_got_something)
+{
+    set_up();
+    fake.on_yield = one_of_ours_is_seen;
+    cc_event_await_t await = relayed_await_after_a_yield(A_SLICE, 1);
+    CHECK_EQ(await.ending, CC_RAN_SOMEBODY_);
+    CHECK(cc_event_await_step_(&await));
+    CHECK_EQ(fake.yields, 2);
+    await.overtaken = 0;
+    CHECK(cc_event_await_step_(&await));
+    CHECK_EQ(fake.yields, 2);
+    CHECK_EQ(listening(), 1);
+    cc_event_await_end_(&await);
+}
+
 TEST(who_takes_turns_with_ours_sleeps_once_the_cpus_are_busy)
 {
     set_up();

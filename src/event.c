@@ -554,6 +554,8 @@ static bool begin_(cc_event_await_t *await)
     cc_snooze_t plan = plan_(await, await->deadline - now);
     await->pauses_planned = await->pauses_left = plan.pauses;
     await->yields_planned = await->yields_left = plan.yields;
+    await->under_quota = cc_costs_has_quota_() && await->teaches && await->deadline == CC_FOREVER;
+    if (await->under_quota) await->pauses_left += cc_snooze_earned_pauses_(plan.pauses, await->spin_limit);
     await->gave_way = may_give_way_(await) && cc_snooze_gives_way_();
     return true;
 }
@@ -708,6 +710,13 @@ static void learn_from_snooze_(cc_event_await_t *await)
     }
 }
 
+static void earn_(const cc_event_await_t *await)
+{
+    uint32_t slept_ns = cc_load_relaxed(&await->event->woken_at) - await->asleep_at; /* relaxed: a guess */
+    cc_snooze_earn_(await->spun - await->pauses, await->spin_limit, await->phase != SNOOZING,
+                    await->phase == SLEPT ? slept_ns : UINT32_MAX);
+}
+
 void cc_event_await_end_slow_(cc_event_await_t *await)
 {
     cc_event_t *event = await->event;
@@ -718,6 +727,7 @@ void cc_event_await_end_slow_(cc_event_await_t *await)
         end_lookout_(await, got_something ? CC_EVENT_AWAY_ : 0);
     }
     cc_snooze_spun_(await->spun - await->pauses, await->yielded || await->slept);
+    if (CC_UNLIKELY_(await->under_quota)) earn_(await);
     switch (await->phase) {
     case SNOOZING: learn_from_snooze_(await); break;
     case LISTENING:

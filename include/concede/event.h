@@ -183,6 +183,7 @@ typedef struct cc_event_await {
     bool gave_way;           /* it yielded before it began to spin */
     bool yielded;            /* it has yielded at least once */
     bool came_to_yields;     /* it has used up its pauses, and has yielded, or spun on in place of a yield */
+    bool under_quota;        /* of CPU time, and long spins are earned; see src/snooze.h */
     bool has_ending;         /* it is over, and the event has learned from `ending` */
     uint8_t ending;          /* how it ended, or would if it ended with its last yield; see snooze.h */
     uint8_t cpu;             /* where its last round of pauses began: a number from cc_snooze_seen_() */

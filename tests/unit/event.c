@@ -6,6 +6,7 @@
 #define CC_ARCH_PAUSE_() fake_pause()
 #include <concede/event.h>
 #include <concede/costs.h>
+#include "costs.h"
 #include "snooze.h"
 
 static cc_event_t event;
@@ -41,6 +42,64 @@ static void notify_all(void)
 }
 
 static void (*const notify[2])(void) = { notify_one, notify_all };
+
+/* A wait that may make ten pauses and ends after the first one, or at its last look before it would sleep, or after it
+ * was woken so long after it fell asleep. Returns how many pauses it made. */
+typedef enum { QUICK, IN_VAIN, ASLEEP } wait_end;
+static uint64_t wakes_after;
+static void notify_then(void)
+{
+    fake.now_ns += wakes_after;
+    cc_event_notify_one(&event);
+}
+
+static unsigned pauses_of_wait(wait_end end, uint64_t deadline)
+{
+    fake.asleep = notify_then;
+    event.snooze = 1 + 8 * 10;
+    unsigned before = fake.pauses;
+    cc_event_await_t await = cc_event_await_begin_(&event, deadline);
+    do CHECK(cc_event_await_step_(&await));
+    while (end == QUICK ? fake.pauses == before : end == IN_VAIN ? await.phase != 2 /* LISTENING */ : !await.slept);
+    unsigned pauses = fake.pauses - before;
+    cc_event_await_end_(&await);
+    return pauses;
+}
+
+static unsigned longest_spin(void)
+{
+    return cc_costs_has_quota_() ? 3 * cc_snooze_spin_limit_() : 10; /* from a quarter of a wake-up to three */
+}
+
+/* Comes first: costs that are given have no quota. */
+TEST(under_a_quota_a_long_spin_is_earned_by_quick_waits_or_short_sleeps)
+{
+    for (uint32_t quota = 1; quota <= 2; quota++) {
+        fake_start();
+        fake.pause_ps = 40000;
+        fake.cpus = 2;
+        fake.quota = quota;
+        cc_costs_t *costs = (cc_costs_t *)cc_costs();
+        costs->cpus = 0; /* so that it is asked again */
+        CHECK_EQ(cc_costs_has_quota_(), quota == 1);
+        memset(&event, 0, sizeof event);
+        for (int i = 0; i < 16; i++) pauses_of_wait(QUICK, CC_FOREVER);
+        CHECK_EQ(pauses_of_wait(IN_VAIN, CC_FOREVER), longest_spin());
+        CHECK_EQ(pauses_of_wait(IN_VAIN, CC_FOREVER), 10); /* it is used up */
+        for (int i = 0; i < 15; i++) pauses_of_wait(QUICK, CC_FOREVER);
+        CHECK_EQ(pauses_of_wait(IN_VAIN, CC_FOREVER), 10);
+        for (int i = 0; i < 16; i++) pauses_of_wait(QUICK, CC_FOREVER);
+        CHECK_EQ(pauses_of_wait(IN_VAIN, CC_FOREVER - 1), 10); /* never with a deadline */
+        CHECK_EQ(pauses_of_wait(IN_VAIN, CC_FOREVER), longest_spin());
+        wakes_after = 0;
+        for (int i = 0; i < 3; i++) pauses_of_wait(ASLEEP, CC_FOREVER);
+        CHECK_EQ(pauses_of_wait(ASLEEP, CC_FOREVER), 10);
+        unsigned longest = longest_spin();
+        CHECK_EQ(pauses_of_wait(ASLEEP, CC_FOREVER), longest);
+        wakes_after = 10 * (uint64_t)costs->wake_ns;
+        for (int i = 0; i < 10; i++) CHECK_EQ(pauses_of_wait(ASLEEP, CC_FOREVER), 10);
+    }
+}
 
 TEST(all_zero_is_an_event)
 {

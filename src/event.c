@@ -183,14 +183,23 @@ bool cc_event_wait_slow_(cc_event_t *event, uint32_t key, uint64_t deadline)
 #define CC_EVENT_ROUND_NS 2000
 #endif
 
-/* The CPU that the last notifier of a relayed event ran on stands in the upper half of `left_to_it`, plus 1; 0: nobody
- * has told yet, or the system does not. SEVERAL stays from the first notifier on that ran on another CPU than the one
- * before it. */
-enum { LEFT_MAX = 0x7fff, SEVERAL = 0x8000, CPU_SHIFT = 16 };
+/* The CPU that the last notifier of a relayed event ran on stands in the uppermost bits of `left_to_it`, plus 1, or
+ * less 1023 if it has so high a number; 0: nobody has told yet, or the system does not.
+ *
+ * SEVERAL is full from a notifier on that ran on another CPU than the one before it. It is taken down by one at each
+ * wake-up, and at one in CLOCK_EVERY of the notifies that wake nobody. So a notifier that has moved is the only one
+ * again after a while. That is longer than the time slice of 4 ms for which another one may just have no CPU: 511
+ * wake-ups take 5 ms (11 us each: snooze.c), and notifies every 300 ns take 10 ms.
+ *
+ * Notifiers tell their CPU only while somebody listens, and may have come to another one since. So waits rely on it for
+ * some turns only until it is told again: 63 turns of 3.4 us (snooze.c) are 0.2 ms. */
+enum { LEFT_MAX = 0x7f, SEVERAL_ONE = 0x80, SEVERAL = 0xff80, TOLD_ONE = 0x10000, TOLD = 0x3f0000, CPU_SHIFT = 22 };
+enum { CPU_NUMBERS = 1023 };
 
 static uint32_t own_cpu_(void)
 {
-    return (cc_os_cpu_() + 1) & UINT16_MAX;
+    uint32_t cpu = cc_os_cpu_();
+    return cpu == UINT32_MAX ? 0 : cpu % CPU_NUMBERS + 1;
 }
 
 static bool shares_cpu_with_notifier_(const cc_event_t *event)
@@ -199,20 +208,32 @@ static bool shares_cpu_with_notifier_(const cc_event_t *event)
     return cpu != 0 && cc_load_relaxed(&event->left_to_it) >> CPU_SHIFT == cpu; /* relaxed: a guess */
 }
 
-/* Whether all notifiers that are known run on another CPU. */
-static bool are_notifiers_elsewhere_(const cc_event_t *event)
+/* Whether all notifiers that are known run on another CPU: for this turn. */
+static bool are_notifiers_elsewhere_(cc_event_t *event)
 {
-    uint32_t seen = cc_load_relaxed(&event->left_to_it), notifier = seen >> CPU_SHIFT; /* relaxed: a guess */
+    uint32_t seen = cc_load_relaxed(&event->left_to_it), notifier = seen >> CPU_SHIFT; /* relaxed, both: a guess */
     uint32_t cpu = own_cpu_();
-    return cpu != 0 && notifier != 0 && notifier != cpu && !(seen & SEVERAL);
+    if (cpu == 0 || notifier == 0 || notifier == cpu || (seen & SEVERAL) || !(seen & TOLD)) return false;
+    (void)cc_cas_relaxed(&event->left_to_it, &seen, seen - TOLD_ONE);
+    return true;
+}
+
+/* The clock takes as long as the rest of a notify that wakes nobody (20 ns on AMD Zen 3). It is read by the first
+ * CLOCK_EVERY of them in a row, and then by one in so many: a stream of notifies pays less than 1 ns each for it. */
+enum { CLOCK_EVERY = 64 };
+
+static uint32_t take_down_several_(uint32_t word)
+{
+    return (word & SEVERAL) ? word - SEVERAL_ONE : word;
 }
 
 /* The word `left_to_it` after a notify on this CPU, of which so many in a row are left to others. */
 static uint32_t notified_here_(uint32_t before, uint32_t left)
 {
-    uint32_t last = before >> CPU_SHIFT, cpu = own_cpu_();
-    uint32_t several = last != 0 && last != cpu ? SEVERAL : before & SEVERAL;
-    return cpu << CPU_SHIFT | several | left;
+    uint32_t last = before >> CPU_SHIFT, cpu = own_cpu_(), told = cpu << CPU_SHIFT | TOLD | left;
+    if (last != 0 && last != cpu) return told | SEVERAL;
+    told |= before & SEVERAL;
+    return left != (before & LEFT_MAX) && left % CLOCK_EVERY == 0 ? take_down_several_(told) : told;
 }
 
 /* Whether the notifier of a relayed event wakes nobody, because a thread is on its way that will relay. A thread that
@@ -220,11 +241,7 @@ static uint32_t notified_here_(uint32_t before, uint32_t left)
  * the notifier is on it: then another one is woken beside it. The same goes for a lookout that has not looked for so
  * long. Where that is wrong it costs one wake-up more than the one that was waited for, so at most twice what was best.
  * A waiter that relays what it leaves behind does not wake another so: it has a CPU, and takes the rest itself before
- * another could.
- *
- * The clock takes as long as the rest of this call (20 ns on AMD Zen 3). It is read by the first CLOCK_EVERY notifiers
- * that leave it to another thread, and then by one in so many: a stream of notifies pays less than 1 ns each for it. */
-enum { CLOCK_EVERY = 64 };
+ * another could. */
 static bool leaves_it_to_another_(cc_event_t *event, uint32_t seen, uint32_t whom)
 {
     bool on_its_way = (seen & (CC_EVENT_LOOKOUT_ | CC_EVENT_CLAIMS_)) != 0;
@@ -306,7 +323,8 @@ uint32_t cc_event_claim_(cc_event_t *event, uint32_t whom)
     uint64_t now = cc_os_now_();
     (void)cc_snooze_seen_(now);
     cc_store_relaxed(&event->woken_at, (uint32_t)now); /* relaxed, both: statistics */
-    cc_store_relaxed(&event->left_to_it, cc_load_relaxed(&event->left_to_it) & ~(uint32_t)LEFT_MAX);
+    uint32_t left_to_it = cc_load_relaxed(&event->left_to_it);
+    cc_store_relaxed(&event->left_to_it, take_down_several_(left_to_it) & ~(uint32_t)LEFT_MAX);
     return whom == CC_NOTIFY_ALL_ ? CC_OS_ALL_ : 1;
 }
 
@@ -490,14 +508,22 @@ static void judge_yield_(cc_event_await_t *await)
 }
 
 /* Phase 1, after its last round: one of the planned yields. Where a yield would not run one of ours, the thread spins
- * for as long as a yield takes that runs nobody, and that ends and teaches like such a yield. */
+ * for as long as a yield takes that runs nobody, and that ends and teaches like such a yield.
+ *
+ * Nobody can wake a thread that yields: if one of ours works for long on this CPU, what comes meanwhile is late by a
+ * time slice, unless another thread is awake for it, or sleeps and is woken. Such a yield cannot be told from others
+ * before it is over. But it is the last one, unless others got something meanwhile: a sleeper would have had the CPU at
+ * once. (If it were the last one even then, threads that take turns in slices would sleep in every stream: `concede
+ * bench channel.map --between 1:4 --interval 0` loses 6 % of its rate on 2 CPUs of AMD EPYC under KVM.) */
 static void yield_or_spin_(cc_event_await_t *await, uint64_t *now)
 {
     await->yields_left--;
     await->came_to_yields = true;
     if (cc_snooze_is_yield_worth_it_(*now)) {
+        uint64_t before = *now;
         await->yielded = true;
         await->ending = (uint8_t)cc_snooze_yield_(now);
+        if (*now - before >= CC_LOST_CPU_NS_) await->yields_left = 0;
         return;
     }
     await->ending = CC_YIELDED_;
@@ -528,6 +554,8 @@ static bool begin_(cc_event_await_t *await)
     cc_snooze_t plan = plan_(await, await->deadline - now);
     await->pauses_planned = await->pauses_left = plan.pauses;
     await->yields_planned = await->yields_left = plan.yields;
+    await->under_quota = cc_costs_has_quota_() && await->teaches && await->deadline == CC_FOREVER;
+    if (await->under_quota) await->pauses_left += cc_snooze_earned_pauses_(plan.pauses, await->spin_limit);
     await->gave_way = may_give_way_(await) && cc_snooze_gives_way_();
     return true;
 }
@@ -536,11 +564,11 @@ static bool begin_(cc_event_await_t *await)
  * had not waited yet. So it sleeps, or they would take turns for ever. But each of two that take turns finds that of
  * the other, and where both sleep for it, the next messages come to a channel that nobody looks at: their notifier
  * pays for a wake-up each, and is behind for a hundred microseconds. So it sleeps only while it knows of none that
- * listen, or of a lookout, which may be itself and has looked for a round by then; else it may become the lookout,
- * unless it would keep the notifier from running. */
+ * listen, or of a lookout; else it may become the lookout, and looks on as long as any, unless it would keep the
+ * notifier from running. */
 static bool is_not_needed_(const cc_event_await_t *await)
 {
-    if (!await->gave_way || await->overtaken == 0) return false;
+    if (!await->gave_way || await->overtaken == 0 || await->lookout) return false;
     uint32_t seen = cc_load_relaxed(&await->event->waiters); /* relaxed: a guess */
     bool nobody_looks = (seen & CC_EVENT_LISTENING_) && !(seen & CC_EVENT_LOOKOUT_);
     return !nobody_looks || shares_cpu_with_notifier_(await->event);
@@ -589,7 +617,7 @@ static bool yields_after_wake_(cc_event_await_t *await)
     cc_snooze_t plan = plan_(await, 0);
     if (plan.yields == 0 || !cc_snooze_is_yield_worth_it_(cc_os_now_())) return false;
     await->phase = SNOOZING;
-    await->gave_way = false;
+    await->gave_way = await->lost_cpu = false; /* that was before it slept */
     await->pauses_left = 0;
     await->yields_planned = await->yields_left = plan.yields;
     return yields_on_(await);
@@ -682,6 +710,13 @@ static void learn_from_snooze_(cc_event_await_t *await)
     }
 }
 
+static void earn_(const cc_event_await_t *await)
+{
+    uint32_t slept_ns = cc_load_relaxed(&await->event->woken_at) - await->asleep_at; /* relaxed: a guess */
+    cc_snooze_earn_(await->spun - await->pauses, await->spin_limit, await->phase != SNOOZING,
+                    await->phase == SLEPT ? slept_ns : UINT32_MAX);
+}
+
 void cc_event_await_end_slow_(cc_event_await_t *await)
 {
     cc_event_t *event = await->event;
@@ -692,6 +727,7 @@ void cc_event_await_end_slow_(cc_event_await_t *await)
         end_lookout_(await, got_something ? CC_EVENT_AWAY_ : 0);
     }
     cc_snooze_spun_(await->spun - await->pauses, await->yielded || await->slept);
+    if (CC_UNLIKELY_(await->under_quota)) earn_(await);
     switch (await->phase) {
     case SNOOZING: learn_from_snooze_(await); break;
     case LISTENING:

@@ -67,6 +67,10 @@ uint32_t cc_snooze_seen_(uint64_t now);
 enum { CC_YIELD_NS_ = 600 };
 bool cc_snooze_is_yield_worth_it_(uint64_t now);
 
+/* A thread that was off its CPU for so long has lost it to one that does not wait: a yield to a thread that waits, too,
+ * lasts some microseconds, and a time slice lasts milliseconds; see cc_snooze_yield_(). */
+enum { CC_LOST_CPU_NS_ = 200000 };
+
 /* Whether a thread lost this CPU to another program between `began` and `now`, in which it did something that takes
  * `expected` ns by itself. */
 bool cc_snooze_lost_cpu_(uint32_t cpu, uint64_t began, uint64_t expected, uint64_t now);
@@ -91,5 +95,11 @@ cc_calm_t cc_snooze_calm_(void);
  * or slept. */
 bool cc_snooze_gives_way_(void);
 void cc_snooze_spun_(uint32_t pauses, bool has_rested);
+
+/* Under a quota: how many pauses this wait may spin beyond those planned, which the last waits of this thread have
+ * earned. When a wait is over cc_snooze_earn_() tells how many pauses it has made, whether it slept in
+ * the end, and for how long until it was woken. The limit is that of cc_snooze_spin_limit_(). */
+uint32_t cc_snooze_earned_pauses_(uint32_t planned, uint32_t spin_limit);
+void cc_snooze_earn_(uint32_t pauses, uint32_t spin_limit, bool slept, uint32_t slept_ns);
 
 #endif

@@ -62,10 +62,12 @@ CC_BEGIN_DECLS
  *                                                                   FENCED and found nobody
  * snooze     0..31   what a wait does before it sleeps; 0: it has   whoever waited, if there is something new, because
  *                    not learned yet                                notifiers read this line
- * left_to_it 0..14   relayed events: how many notifiers woke        + 1: those notifiers; 0: one that wakes
- *                    nobody, because a thread is on its way
- *               15   SEVERAL: notifiers ran on more than one CPU    set: one on another CPU than the one before it
- *           16..31   1 + the CPU of the last notifier; 0: not known notifiers, except waiters that relay
+ * left_to_it 0..6    relayed events: how many notifiers woke        + 1: those notifiers, and 64 after 127; 0: one
+ *                    nobody, because a thread is on its way         that wakes
+ *            7..15   SEVERAL, if not 0: notifiers ran on more than  511: one on another CPU than the one before it;
+ *                    one CPU lately                                 - 1: some of those on the same one
+ *           16..21   how often waits may still rely on the CPU      63: notifiers; - 1: a wait that did
+ *           22..31   1 + the CPU of the last notifier; 0: not known notifiers, except waiters that relay
  * looked_at  0..31   relayed events: cc_now_ns() when the lookout    the lookout
  *                    last looked at the clock
  *
@@ -181,6 +183,7 @@ typedef struct cc_event_await {
     bool gave_way;           /* it yielded before it began to spin */
     bool yielded;            /* it has yielded at least once */
     bool came_to_yields;     /* it has used up its pauses, and has yielded, or spun on in place of a yield */
+    bool under_quota;        /* of CPU time, and long spins are earned; see src/snooze.h */
     bool has_ending;         /* it is over, and the event has learned from `ending` */
     uint8_t ending;          /* how it ended, or would if it ended with its last yield; see snooze.h */
     uint8_t cpu;             /* where its last round of pauses began: a number from cc_snooze_seen_() */

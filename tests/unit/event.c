@@ -6,6 +6,7 @@
 #define CC_ARCH_PAUSE_() fake_pause()
 #include <concede/event.h>
 #include <concede/costs.h>
+#include "costs.h"
 #include "snooze.h"
 
 static cc_event_t event;
@@ -41,6 +42,64 @@ static void notify_all(void)
 }
 
 static void (*const notify[2])(void) = { notify_one, notify_all };
+
+/* A wait that may make ten pauses and ends after the first one, or at its last look before it would sleep, or after it
+ * was woken so long after it fell asleep. Returns how many pauses it made. */
+typedef enum { QUICK, IN_VAIN, ASLEEP } wait_end;
+static uint64_t wakes_after;
+static void notify_then(void)
+{
+    fake.now_ns += wakes_after;
+    cc_event_notify_one(&event);
+}
+
+static unsigned pauses_of_wait(wait_end end, uint64_t deadline)
+{
+    fake.asleep = notify_then;
+    event.snooze = 1 + 8 * 10;
+    unsigned before = fake.pauses;
+    cc_event_await_t await = cc_event_await_begin_(&event, deadline);
+    do CHECK(cc_event_await_step_(&await));
+    while (end == QUICK ? fake.pauses == before : end == IN_VAIN ? await.phase != 2 /* LISTENING */ : !await.slept);
+    unsigned pauses = fake.pauses - before;
+    cc_event_await_end_(&await);
+    return pauses;
+}
+
+static unsigned longest_spin(void)
+{
+    return cc_costs_has_quota_() ? 3 * cc_snooze_spin_limit_() : 10; /* from a quarter of a wake-up to three */
+}
+
+/* Comes first: costs that are given have no quota. */
+TEST(under_a_quota_a_long_spin_is_earned_by_quick_waits_or_short_sleeps)
+{
+    for (uint32_t quota = 1; quota <= 2; quota++) {
+        fake_start();
+        fake.pause_ps = 40000;
+        fake.cpus = 2;
+        fake.quota = quota;
+        cc_costs_t *costs = (cc_costs_t *)cc_costs();
+        costs->cpus = 0; /* so that it is asked again */
+        CHECK_EQ(cc_costs_has_quota_(), quota == 1);
+        memset(&event, 0, sizeof event);
+        for (int i = 0; i < 16; i++) pauses_of_wait(QUICK, CC_FOREVER);
+        CHECK_EQ(pauses_of_wait(IN_VAIN, CC_FOREVER), longest_spin());
+        CHECK_EQ(pauses_of_wait(IN_VAIN, CC_FOREVER), 10); /* it is used up */
+        for (int i = 0; i < 15; i++) pauses_of_wait(QUICK, CC_FOREVER);
+        CHECK_EQ(pauses_of_wait(IN_VAIN, CC_FOREVER), 10);
+        for (int i = 0; i < 16; i++) pauses_of_wait(QUICK, CC_FOREVER);
+        CHECK_EQ(pauses_of_wait(IN_VAIN, CC_FOREVER - 1), 10); /* never with a deadline */
+        CHECK_EQ(pauses_of_wait(IN_VAIN, CC_FOREVER), longest_spin());
+        wakes_after = 0;
+        for (int i = 0; i < 3; i++) pauses_of_wait(ASLEEP, CC_FOREVER);
+        CHECK_EQ(pauses_of_wait(ASLEEP, CC_FOREVER), 10);
+        unsigned longest = longest_spin();
+        CHECK_EQ(pauses_of_wait(ASLEEP, CC_FOREVER), longest);
+        wakes_after = 10 * (uint64_t)costs->wake_ns;
+        for (int i = 0; i < 10; i++) CHECK_EQ(pauses_of_wait(ASLEEP, CC_FOREVER), 10);
+    }
+}
 
 TEST(all_zero_is_an_event)
 {
@@ -844,6 +903,27 @@ TEST(who_takes_turns_with_ours_yields_as_long_as_they_get_something)
     cc_event_await_end_(&await);
 }
 
+static void one_of_ours_is_seen(void)
+{
+    (void)cc_snooze_seen_(fake.now_ns + A_SLICE / 2);
+}
+
+/* While it yields nobody can wake it. */
+TEST(who_yielded_to_long_work_of_ours_sleeps_unless_others_got_something)
+{
+    set_up();
+    fake.on_yield = one_of_ours_is_seen;
+    cc_event_await_t await = relayed_await_after_a_yield(A_SLICE, 1);
+    CHECK_EQ(await.ending, CC_RAN_SOMEBODY_);
+    CHECK(cc_event_await_step_(&await));
+    CHECK_EQ(fake.yields, 2);
+    await.overtaken = 0;
+    CHECK(cc_event_await_step_(&await));
+    CHECK_EQ(fake.yields, 2);
+    CHECK_EQ(listening(), 1);
+    cc_event_await_end_(&await);
+}
+
 TEST(who_takes_turns_with_ours_sleeps_once_the_cpus_are_busy)
 {
     set_up();
@@ -897,6 +977,8 @@ TEST(waiters_that_take_turns_learn_from_all_of_them)
 }
 
 /* ---- Relayed: one on behalf of the others ------------------------------------------------------------------------ */
+
+enum { CPU_SHIFT = 22 }; /* where 1 + the CPU of the last notifier stands in `left_to_it` */
 
 static void relay(uint32_t whom)
 {
@@ -975,7 +1057,7 @@ static bool spins_after_it_gave_way(uint32_t overtaken, uint32_t waiters, uint32
     (void)pauses_of_lookout(1, true);
     fake_forget();
     event.waiters = waiters;
-    event.left_to_it = (notifiers_cpu + 1) << 16;
+    event.left_to_it = (notifiers_cpu + 1) << CPU_SHIFT;
     fake.yield_ns = 3400; /* somebody ran */
     fake.cpu = 1;
     event.snooze = 1 + 4 + 8 * 10;
@@ -998,6 +1080,32 @@ TEST(who_gave_way_and_was_overtaken_is_not_needed_unless_nobody_looks)
     CHECK(!spins_after_it_gave_way(1, 1 + CC_EVENT_LOOKOUT_, 0)); /* one sleeps, another looks out */
     CHECK(spins_after_it_gave_way(1, 1, 0));                      /* somebody sleeps, and nobody looks out */
     CHECK(!spins_after_it_gave_way(1, 1, 1));                     /* but here it would keep the notifier off */
+}
+
+TEST(a_lookout_that_gave_way_and_was_overtaken_does_not_take_itself_for_another)
+{
+    set_up();
+    (void)!cc_event_listen(&event);
+    (void)pauses_of_lookout(1, true);
+    fake_forget();
+    event.waiters = 1;
+    event.left_to_it = 1 << CPU_SHIFT; /* the notifier is on CPU 0 */
+    fake.yield_ns = 3400;              /* somebody ran */
+    fake.cpu = 1;
+    event.snooze = 1 + 4 + 8 * 1000;
+    cc_snooze_spun_(1000000, false);
+    cc_event_await_t await = cc_event_await_begin_(&event, CC_FOREVER);
+    await.relayed = true;
+    CHECK(cc_event_await_step_(&await));
+    CHECK(await.gave_way);
+    await.overtaken = 1;
+    CHECK(cc_event_await_step_(&await));
+    CHECK(await.lookout);
+    while (await.pauses > 0) CHECK(cc_event_await_step_(&await)); /* its round is over, and another got something */
+    CHECK(await.pauses_left > 0);
+    CHECK(cc_event_await_step_(&await));
+    CHECK(await.lookout);
+    cc_event_await_end_(&await);
 }
 
 /* A wait for a relayed event, up to the look after a sleep that a wake-up ended. */
@@ -1030,6 +1138,21 @@ TEST(who_was_woken_for_what_others_got_yields_before_it_sleeps_again)
     CHECK_EQ(fake.yields, 103);
     cc_event_await_end_(&await);
     CHECK(await.announced); /* so that it looks whether there is something for another */
+}
+
+/* The CPU was lost before the sleep, and what came after it says nothing of other programs. */
+TEST(who_lost_its_cpu_slept_and_yields_learns_from_its_yields)
+{
+    cc_event_await_t await = relayed_await_after_a_wake_up(0, CC_FOREVER);
+    await.lost_cpu = true;
+    await.overtaken = 1;
+    fake.yield_ns = 600; /* nobody ran */
+    CHECK(cc_event_await_step_(&await));
+    CHECK_EQ(fake.yields, 1);
+    await.overtaken = 0;
+    cc_event_await_end_(&await);
+    CHECK((event.snooze - 1) / 8 > 0); /* longer, after a yield that ended it and ran nobody */
+    CHECK_EQ((event.snooze - 1) % 8, 4);
 }
 
 static bool sleeps_again_at_once(cc_event_await_t await, uint32_t overtaken)
@@ -1083,16 +1206,74 @@ TEST(a_turn_of_others_makes_waits_shorter_only_where_a_notifier_may_need_the_cpu
     CHECK_EQ(pauses_after_a_turn(1, UINT32_MAX, UINT32_MAX), 70);
 }
 
+/* A wait on CPU 1 that ends after a yield in which one of ours had a turn. */
+static void await_a_turn(void)
+{
+    unsigned yields = fake.yields;
+    cc_event_await_t await = cc_event_await_begin_(&event, CC_FOREVER);
+    await.relayed = true;
+    fake.cpu = 1;
+    fake.yield_ns = A_TURN;
+    while (fake.yields == yields) CHECK(cc_event_await_step_(&await));
+    cc_event_await_end_(&await);
+}
+
 TEST(a_turn_of_others_makes_waits_shorter_while_nobody_has_notified)
 {
     set_up();
-    cc_event_await_t await = cc_event_await_begin_(&event, CC_FOREVER);
-    await.relayed = true;
     event.snooze = 1 + 4 + 8 * 80;
-    fake.yield_ns = A_TURN;
-    while (fake.yields == 0) CHECK(cc_event_await_step_(&await));
-    cc_event_await_end_(&await);
+    await_a_turn();
     CHECK_EQ(event.snooze, 1 + 4 + 8 * 70);
+}
+
+static void notify_on(uint32_t cpu)
+{
+    (void)!cc_event_listen(&event);
+    fake.cpu = cpu;
+    relay(CC_NOTIFY_RELAY_);
+    cc_event_cancel(&event);
+}
+
+/* Notifiers tell their CPU only while somebody listens. */
+TEST(a_notifier_that_came_to_this_cpu_gets_it_although_nobody_told)
+{
+    set_up();
+    notify_on(0);
+    event.snooze = 1 + 4 + 8 * 80;
+    for (int i = 0; i < 100; i++) {
+        await_a_turn();
+        relay(CC_NOTIFY_RELAY_); /* on CPU 1, during that yield; it finds nobody who listens */
+    }
+    CHECK((event.snooze - 1) / 8 < 10);
+    event.snooze = 1 + 4 + 8 * 80;
+    notify_on(0); /* it told again that it is elsewhere */
+    await_a_turn();
+    CHECK_EQ(event.snooze, 1 + 4 + 8 * 80);
+}
+
+TEST(one_move_of_the_only_notifier_is_forgotten_after_many_notifies)
+{
+    for (int wakes = 0; wakes < 2; wakes++) {
+        set_up();
+        event.snooze = 1 + 4 + 8 * 80;
+        notify_on(2);
+        notify_on(0);
+        await_a_turn();
+        CHECK_EQ((event.snooze - 1) / 8, 70); /* there may be two of them */
+        event.snooze = 1 + 4 + 8 * 80;
+        if (!wakes) event.waiters = 1 + CC_EVENT_LOOKOUT_;
+        for (int i = 0; i < (wakes ? 511 : 511 * 64 + 64); i++) {
+            fake.cpu = 0;
+            event.looked_at = (uint32_t)fake.now_ns;
+            if (wakes)
+                notify_on(0);
+            else
+                relay(CC_NOTIFY_RELAY_);
+        }
+        event.waiters = 0;
+        await_a_turn();
+        CHECK_EQ((event.snooze - 1) / 8, 80);
+    }
 }
 
 TEST(a_woken_thread_without_a_cpu_gets_another_beside_it_after_half_a_wake_up)

@@ -23,7 +23,9 @@
  * woken in vain four times insists: from then on each release hands over, until it has had its turn. Where the system
  * wakes sleepers in the order in which they fell asleep, as Linux does, all come to their turn; how long that takes
  * grows with their number. One that waits in acquire_spin cannot demand a turn, but after half a millisecond it may
- * take what is handed over, as one that has slept; if such are many they may keep it among themselves.
+ * take what is handed over, as one that has slept; if such are many they may keep it among themselves. And a yield lets
+ * only equals run: where threads of several scheduling classes share CPUs, such as SCHED_FIFO and others, or others and
+ * SCHED_IDLE, the lower ones may wait for hundreds of milliseconds while the higher ones keep the lock busy.
  *
  * A condition that the lock protects is waited for with an event:
  *

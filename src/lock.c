@@ -548,7 +548,8 @@ typedef struct spin {
 /* Whether another has its turn now. If that were one section only, the one who had the lock for itself would find it
  * taken, look on, and take it back at once. So it holds back, as from one who has the lock for itself: with 200 ns held
  * and nothing outside Jain's index is 0.97 to 0.99 by this, from 2 to 64 threads, and 0.4 to 0.96 without (lock.map).
- * Not where a thread waits for a condition under the lock. */
+ * Not where a thread waits for a condition under the lock, and not with many CPUs, where a newcomer is told what to do
+ * by those who come back: is_noted_local_(). */
 static bool is_turn_of_another_(const waiter_t *w)
 {
     uint32_t *turn_at = &memo_of_(w->lock)->turn_at, seen = cc_load_relaxed(turn_at); /* relaxed, both: a guess */

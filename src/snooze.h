@@ -97,8 +97,8 @@ bool cc_snooze_gives_way_(void);
 void cc_snooze_spun_(uint32_t pauses, bool has_rested);
 
 /* Under a quota: how many pauses this wait may spin beyond those planned, which the last waits of this thread have
- * earned. When a wait is over cc_snooze_earn_() tells how many pauses it has made, whether it slept in
- * the end, and for how long until it was woken. The limit is that of cc_snooze_spin_limit_(). */
+ * earned. When a wait is over cc_snooze_earn_() tells how many pauses it has made, whether it slept in the end, and for
+ * how long until it was woken. The limit is that of cc_snooze_spin_limit_(). */
 uint32_t cc_snooze_earned_pauses_(uint32_t planned, uint32_t spin_limit);
 void cc_snooze_earn_(uint32_t pauses, uint32_t spin_limit, bool slept, uint32_t slept_ns);
 

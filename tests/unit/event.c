@@ -75,12 +75,7 @@ static unsigned longest_spin(void)
 TEST(under_a_quota_a_long_spin_is_earned_by_quick_waits_or_short_sleeps)
 {
     for (uint32_t quota = 1; quota <= 2; quota++) {
-        fake_start();
-        fake.pause_ps = 40000;
-        fake.cpus = 2;
-        fake.quota = quota;
-        cc_costs_t *costs = (cc_costs_t *)cc_costs();
-        costs->cpus = 0; /* so that it is asked again */
+        fake_start_with_quota(quota);
         CHECK_EQ(cc_costs_has_quota_(), quota == 1);
         memset(&event, 0, sizeof event);
         for (int i = 0; i < 16; i++) pauses_of_wait(QUICK, CC_FOREVER);
@@ -96,7 +91,7 @@ TEST(under_a_quota_a_long_spin_is_earned_by_quick_waits_or_short_sleeps)
         CHECK_EQ(pauses_of_wait(ASLEEP, CC_FOREVER), 10);
         unsigned longest = longest_spin();
         CHECK_EQ(pauses_of_wait(ASLEEP, CC_FOREVER), longest);
-        wakes_after = 10 * (uint64_t)costs->wake_ns;
+        wakes_after = 10 * (uint64_t)cc_costs()->wake_ns;
         for (int i = 0; i < 10; i++) CHECK_EQ(pauses_of_wait(ASLEEP, CC_FOREVER), 10);
     }
 }

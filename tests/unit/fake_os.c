@@ -2,6 +2,7 @@
 #include "fake_os.h"
 
 #include <concede/arch.h>
+#include <concede/costs.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,14 @@ void fake_start(void)
     fake.quota = UINT32_MAX;
     fake.registers = true;
     fake.membarriers_granted = UINT32_MAX;
+}
+
+void fake_start_with_quota(uint32_t quota)
+{
+    fake_start();
+    fake.pause_ps = 40000;
+    fake.quota = quota;
+    ((cc_costs_t *)cc_costs())->cpus = 0; /* not known yet */
 }
 
 void fake_forget(void)

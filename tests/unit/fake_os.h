@@ -62,6 +62,10 @@ extern fake_os fake;
 /* Two CPUs, no quota, membarrier granted, the clock at one second, nothing counted, no hooks, no script. */
 void fake_start(void);
 
+/* The same with a quota of so many CPUs and pauses of 40 ns, and the library asks again. A test that has given costs
+ * has no quota from then on. */
+void fake_start_with_quota(uint32_t quota);
+
 /* Forgets what was counted, and nothing else. */
 void fake_forget(void);
 

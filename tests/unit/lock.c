@@ -75,12 +75,7 @@ TEST(spin_does_not_call_the_system_to_measure_either)
 TEST(nobody_yields_where_a_quota_limits_the_cpu_time)
 {
     for (uint32_t quota = 1; quota <= 2; quota++) {
-        fake_start();
-        fake.pause_ps = 40000;
-        fake.cpus = 2;
-        fake.quota = quota;
-        cc_costs_t *costs = (cc_costs_t *)cc_costs();
-        costs->cpus = 0; /* so that it is asked again */
+        fake_start_with_quota(quota);
         CHECK_EQ(cc_costs_has_quota_(), quota == 1);
         fake.yields = 0;
         lock.word = HELD;

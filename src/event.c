@@ -556,7 +556,7 @@ static bool begin_(cc_event_await_t *await)
     await->yields_planned = await->yields_left = plan.yields;
     await->under_quota = cc_costs_has_quota_() && await->teaches && await->deadline == CC_FOREVER;
     if (await->under_quota) await->pauses_left += cc_snooze_earned_pauses_(plan.pauses, await->spin_limit);
-    await->gave_way = may_give_way_(await) && cc_snooze_gives_way_();
+    await->gave_way = may_give_way_(await) && cc_snooze_gives_way_(CC_PATIENCE_OF_EVENTS_);
     return true;
 }
 

@@ -497,6 +497,7 @@ static bool glance_(cc_lock_t *lock)
             return cc_cas_acquire(&lock->word, &seen, (seen | shared) + HELD); /* [lock.word] as in take_() */
         }
         if (counted_(first, seen) != 0) return false;
+        cc_snooze_spun_(1, false);
         cc_pause();
     }
     return false;
@@ -715,6 +716,7 @@ static void pause_or_yield_(spin_t *spin, waiter_t *w, uint32_t yield_after)
         spin->same_section += pauses_in_(w, others_ns); /* they may have had the lock */
         spin->since_yield = others_ns ? yield_after - yield_after / SOONER : 0;
     }
+    if (!w->never_calls) cc_snooze_spun_(1, false);
     cc_pause();
 }
 
@@ -767,6 +769,7 @@ static bool sleep_(waiter_t *w, uint32_t seen)
     int result = cc_os_wait_(&w->lock->word, seen, w->deadline);
     if (result == EAGAIN) return false;
     uint64_t after = cc_os_now_();
+    (void)cc_snooze_seen_(after); /* else one who yielded to this thread takes its CPU for lost to another program */
     if (!w->has_slept) w->first_slept_at = before;
     w->slept_ns += after - before;
     w->has_slept = true;
@@ -886,7 +889,9 @@ static CC_NOINLINE_ bool wait_for_it_(waiter_t *w, uint64_t left)
     w->may_yield = may_yield_(w->deadline);
     ask_for_glances_(w);
     give_way_(w);
-    return spin_(w) || sleep_for_it_(w);
+    bool taken = spin_(w) || sleep_for_it_(w);
+    if (w->has_slept || w->has_yielded) cc_snooze_spun_(0, true);
+    return taken;
 }
 
 bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
@@ -895,6 +900,7 @@ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
     if (now >= deadline) return cc_lock_try_acquire_slow_(lock);
     uint64_t began = CC_PROBE_BEGAN_(lock__wait__end); /* 0 if nobody traces the end */
     CC_PROBE_(lock__wait__begin, lock);
+    if (deadline == CC_FOREVER) (void)cc_snooze_gives_way_(CC_PATIENCE_OF_LOCKS_);
     if (glance_(lock)) return end_(lock, began, CC_COUNT_SPUN_, 0, true);
     if (area_() == UNKNOWN) find_out_();
     waiter_t w = { .lock = lock, .deadline = deadline };

@@ -1,5 +1,5 @@
 /* snooze.h: how a wait divides its time between spinning, yielding and sleeping. Event and channel ask here
- * for all of it, the lock for how to yield and for how long a quota lets it spin.
+ * for all of it, the lock for when and how to yield and for how long a quota lets it spin.
  *
  * Three rules:
  *
@@ -91,9 +91,10 @@ typedef enum {
 cc_calm_t cc_snooze_calm_(void);
 
 /* Yields before a wait begins to spin, if this thread has spun for long in its last waits and others may want its CPU;
- * returns whether it did. When a wait is over cc_snooze_spun_() tells how much it has spun, and whether it has yielded
- * or slept. */
-bool cc_snooze_gives_way_(void);
+ * returns whether it did. How long that is grows with its patience. cc_snooze_spun_() tells how much a wait has spun,
+ * and whether it has yielded or slept. */
+enum { CC_PATIENCE_OF_EVENTS_ = 1, CC_PATIENCE_OF_LOCKS_ = 10 };
+bool cc_snooze_gives_way_(uint32_t patience);
 void cc_snooze_spun_(uint32_t pauses, bool has_rested);
 
 /* Under a quota: how many pauses this wait may spin beyond those planned, which the last waits of this thread have

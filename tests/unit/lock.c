@@ -21,6 +21,7 @@ static void set_up(uint32_t cpus)
     cc_costs_set(&costs);
     lock.word = 0;
     busy_for_ = busy_until_ = 0;
+    spun_ = give_way_after_ = 0;
     memset(memos_, 0, sizeof memos_);
     memo_of_(&lock)->glances = NO_GLANCES;
     cc_lock_sequence_area_ = CC_LOCK_UNKNOWN_;
@@ -319,6 +320,30 @@ TEST(a_glance_takes_the_lock_at_the_end_of_a_short_section)
     CHECK_EQ(state(), HELD);
     CHECK(is_taken_by_a_glance(CC_LOCK_GLANCE_PAUSES - 1));
     CHECK(!is_taken_by_a_glance(CC_LOCK_GLANCE_PAUSES + 1));
+}
+
+/* Waits for short sections, one after the other, for a fifth of a millisecond in all; returns how often it yielded. */
+static unsigned yields_in_short_waits(uint64_t timeout)
+{
+    set_up_held(2);
+    memo_of_(&lock)->glances = GLANCES;
+    fake.on_pause = release_soon;
+    for (int i = 0; i < 500; i++) {
+        lock.word = HELD;
+        release_at_pause = fake.pauses + 10; /* 0.4 us */
+        if (timeout == CC_FOREVER)
+            cc_lock_acquire(&lock);
+        else
+            CHECK(cc_lock_acquire_timeout(&lock, timeout));
+    }
+    CHECK_EQ(fake.waits, 0);
+    return fake.yields;
+}
+
+TEST(who_has_spun_for_long_in_short_waits_gives_way_but_not_with_a_deadline)
+{
+    CHECK_EQ(yields_in_short_waits(CC_FOREVER), 1);
+    CHECK_EQ(yields_in_short_waits(MS), 0);
 }
 
 static void is_taken_again(void)
@@ -652,6 +677,15 @@ TEST(a_sleeper_is_woken_once_and_remembers_that_others_may_sleep)
 {
     sleeper_is_woken(1);
     sleeper_is_woken(2);
+}
+
+TEST(who_sleeps_for_a_lock_is_seen_as_it_wakes_up)
+{
+    set_up_held(1); /* nobody spins or yields */
+    fake.asleep = release;
+    seen_who_[cc_os_cpu_()] = 0;
+    cc_lock_acquire(&lock);
+    CHECK_EQ(seen_who_[cc_os_cpu_()], own_number_());
 }
 
 TEST(a_release_on_the_way_to_sleep_is_not_lost)

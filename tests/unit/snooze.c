@@ -156,6 +156,19 @@ TEST(a_cpu_that_was_lost_to_one_of_our_own_threads_is_not_busy)
     CHECK_EQ(cc_snooze_calm_(), CC_CALM_);
 }
 
+static void one_of_ours_woke_up(void)
+{
+    seen_who_[0] = own_number_() + 2; /* and was not seen since */
+}
+
+TEST(nor_if_that_thread_was_seen_only_as_it_woke_up)
+{
+    set_up();
+    fake.on_yield = one_of_ours_woke_up;
+    for (int i = 0; i < 10; i++) CHECK_EQ(yield_for(SLICE), CC_RAN_SOMEBODY_);
+    CHECK_EQ(cc_snooze_calm_(), CC_CALM_);
+}
+
 /* ---- Whether to yield at all ------------------------------------------------------------------------------------ */
 
 /* Another thread of ours comes by on this CPU. */
@@ -353,7 +366,7 @@ static uint32_t spins_until_it_gives_way(uint64_t yield_ns)
     do {
         cc_snooze_spun_(25, false);
         spun += 25;
-    } while (!cc_snooze_gives_way_() && spun < 10000000);
+    } while (!cc_snooze_gives_way_(CC_PATIENCE_OF_EVENTS_) && spun < 10000000);
     return spun;
 }
 
@@ -365,6 +378,15 @@ TEST(who_has_spun_for_long_gives_way_and_soon_again_to_one_of_ours)
     fake.on_yield = one_of_ours_runs;
     for (int i = 0; i < 5; i++) CHECK_EQ(spins_until_it_gives_way(3400), TEN_US + NEXT_US);
     for (int i = 0; i < 5; i++) CHECK_EQ(spins_until_it_gives_way(SLICE), TEN_US + NEXT_US);
+}
+
+TEST(the_more_patient_spins_for_longer_before_it_gives_way)
+{
+    set_up();
+    cc_snooze_spun_(CC_PATIENCE_OF_LOCKS_ * TEN_US, false);
+    CHECK(!cc_snooze_gives_way_(CC_PATIENCE_OF_LOCKS_));
+    cc_snooze_spun_(CC_PATIENCE_OF_LOCKS_, false);
+    CHECK(cc_snooze_gives_way_(CC_PATIENCE_OF_LOCKS_));
 }
 
 TEST(less_and_less_often_where_nobody_wants_the_cpu)
@@ -394,9 +416,9 @@ TEST(who_has_rested_does_not_give_way_and_nobody_does_on_busy_cpus)
     set_up();
     cc_snooze_spun_(10 * TEN_US, false);
     cc_snooze_spun_(10 * TEN_US, true);
-    CHECK(!cc_snooze_gives_way_());
+    CHECK(!cc_snooze_gives_way_(CC_PATIENCE_OF_EVENTS_));
     make_busy();
     cc_snooze_spun_(10 * TEN_US, false);
     cc_snooze_spun_(10 * TEN_US, false);
-    CHECK(!cc_snooze_gives_way_());
+    CHECK(!cc_snooze_gives_way_(CC_PATIENCE_OF_EVENTS_));
 }

@@ -297,18 +297,6 @@ static bool withdraw_(waiter_t *w)
     return !may_take_(w, seen);
 }
 
-/* Lets another thread run, which may be the holder, where yields pay at the moment; returns how long others ran. */
-static uint64_t yield_(waiter_t *w)
-{
-    if (cc_snooze_calm_() != CC_CALM_ || !withdraw_(w)) return 0;
-    uint64_t before = cc_os_now_();
-    uint64_t now = before;
-    cc_ending_t ending = cc_snooze_yield_(&now);
-    if (ending == CC_SLEPT_LONG_) cc_snooze_note_loss_(now);
-    w->has_yielded = true;
-    return ending == CC_YIELDED_ ? 0 : now - before;
-}
-
 /* ---- What waiters learn ----------------------------------------------------------------------------------------- */
 
 /* What waiters know of a lock besides its word stands in a table, because a word with this in it could not be released
@@ -319,7 +307,7 @@ typedef struct memo {
     CC_ALIGNED_(32)   /* within one line */
     uint32_t awaited; /* so often those who would stay away must not */
     uint32_t crowd;   /* from CROWD on, those who wait are many */
-    uint32_t glances; /* from GLANCES on, waiters glance; 0: nobody has asked whether they may */
+    uint32_t glances; /* from GLANCES on, waiters glance, COUNTED: and give way now and then; 0: nobody has asked */
     uint32_t turn_at; /* when one who spins last demanded a turn: the lower half of the clock */
     uint32_t local;   /* from LOCAL on, one thread has the lock for itself */
     uint32_t look_ns; /* what a look took whoever noted that last */
@@ -342,7 +330,7 @@ static void remember_(uint32_t *guess, uint32_t value)
  * messages between two threads that is ten times as fast (`concede bench condition.buffer --between 1:1` on 2 CPUs of
  * AMD Zen 4 under KVM). */
 enum { AWAITED_FOR = 64 /* times that somebody stays away */, AWAITED_LOOKS = 32 };
-enum { NO_GLANCES = 1, GLANCES = 3 };
+enum { NO_GLANCES = 1, GLANCES = 3, COUNTED = 4 };
 
 void cc_lock_note_await_(const cc_lock_t *lock)
 {
@@ -437,9 +425,10 @@ static void note_local_(const waiter_t *w, bool is_local, uint64_t look_ns, uint
  * condition under the lock forbids glances, too, because the longer one thread has it then the more it gets done:
  * `concede bench condition.buffer --between 4:4` would lose a twentieth.
  *
- * Whether waiters may glance is all that a glance reads besides the lock. Any other line may be cold where waits are
- * rare, and the next look comes late by that: with 50 ns held and 10 us outside p999 is half of what it is if a glance
- * also asks for the number of CPUs and draws a random number.
+ * Whether waiters may glance is all that a glance reads besides the lock, and the line on which this wait will be
+ * counted is fetched meanwhile. Any other line may be cold where waits are rare, and the next look comes late by that:
+ * with 50 ns held and 10 us outside p999 is half of what it is if a glance also asks for the number of CPUs and draws a
+ * random number.
  *
  * A release by a store looks at the word first, and a waiter's look in between takes the line away once more; one by a
  * read-modify-write has it only once. So whoever glanced asks for a count as it takes the lock: with nothing inside and
@@ -474,6 +463,15 @@ static void forbid_glances_(const waiter_t *w)
     remember_(&memo_of_(w->lock)->glances, NO_GLANCES);
 }
 
+/* After a yield: whether those who glance count how long they do, and give way. They need that only where threads share
+ * CPUs, and elsewhere it would be one more line that may be cold. */
+static void count_glances_(const waiter_t *w, bool ran_somebody)
+{
+    uint32_t *glances = &memo_of_(w->lock)->glances;
+    if (cc_load_relaxed(glances) >= GLANCES)
+        remember_(glances, ran_somebody ? COUNTED : GLANCES); /* relaxed: a guess */
+}
+
 /* For a waiter that got the lock by spinning: after so many releases since its last look, and after a pause or not. */
 static void judge_glances_(const waiter_t *w, uint64_t releases, bool has_paused, uint32_t *rng)
 {
@@ -486,10 +484,13 @@ static void judge_glances_(const waiter_t *w, uint64_t releases, bool has_paused
 }
 
 /* Returns whether it took the lock. A race that it lost is not told: what follows looks for itself. */
-static bool glance_(cc_lock_t *lock)
+static bool glance_(cc_lock_t *lock, uint64_t deadline)
 {
-    if (cc_load_relaxed(&memo_of_(lock)->glances) < GLANCES) return false; /* relaxed: a guess */
-    uint32_t seen = cc_load_relaxed(&lock->word), first = seen;            /* relaxed, both: a swap decides */
+    uint32_t glances = cc_load_relaxed(&memo_of_(lock)->glances); /* relaxed: a guess */
+    if (glances < GLANCES) return false;
+    bool is_counted = glances == COUNTED && deadline == CC_FOREVER;
+    if (is_counted) (void)cc_snooze_gives_way_(CC_PATIENCE_OF_LOCKS_);
+    uint32_t seen = cc_load_relaxed(&lock->word), first = seen; /* relaxed, both: a swap decides */
     for (int i = 0; i < CC_LOCK_GLANCE_PAUSES; i++, seen = cc_load_relaxed(&lock->word)) {
         if (seen & (PARKED | OWED)) return false;
         if (!(seen & HELD)) {
@@ -497,7 +498,7 @@ static bool glance_(cc_lock_t *lock)
             return cc_cas_acquire(&lock->word, &seen, (seen | shared) + HELD); /* [lock.word] as in take_() */
         }
         if (counted_(first, seen) != 0) return false;
-        cc_snooze_spun_(1, false);
+        if (is_counted) cc_snooze_spun_(1, false);
         cc_pause();
     }
     return false;
@@ -545,6 +546,19 @@ typedef struct spin {
     uint64_t look_ns;
     uint32_t rng;
 } spin_t;
+
+/* Lets another thread run, which may be the holder, where yields pay at the moment; returns how long others ran. */
+static uint64_t yield_(waiter_t *w)
+{
+    if (cc_snooze_calm_() != CC_CALM_ || !withdraw_(w)) return 0;
+    uint64_t before = cc_os_now_();
+    uint64_t now = before;
+    cc_ending_t ending = cc_snooze_yield_(&now);
+    if (ending == CC_SLEPT_LONG_) cc_snooze_note_loss_(now);
+    w->has_yielded = true;
+    count_glances_(w, ending != CC_YIELDED_);
+    return ending == CC_YIELDED_ ? 0 : now - before;
+}
 
 /* Whether another has its turn now. If that were one section only, the one who had the lock for itself would find it
  * taken, look on, and take it back at once. So it holds back, as from one who has the lock for itself: with 200 ns held
@@ -888,6 +902,7 @@ static CC_NOINLINE_ bool wait_for_it_(waiter_t *w, uint64_t left)
     w->spin_ns = spin_ns_(left);
     w->may_yield = may_yield_(w->deadline);
     ask_for_glances_(w);
+    if (w->may_yield) (void)cc_snooze_gives_way_(CC_PATIENCE_OF_LOCKS_);
     give_way_(w);
     bool taken = spin_(w) || sleep_for_it_(w);
     if (w->has_slept || w->has_yielded) cc_snooze_spun_(0, true);
@@ -900,8 +915,8 @@ bool cc_lock_acquire_slow_(cc_lock_t *lock, uint64_t deadline)
     if (now >= deadline) return cc_lock_try_acquire_slow_(lock);
     uint64_t began = CC_PROBE_BEGAN_(lock__wait__end); /* 0 if nobody traces the end */
     CC_PROBE_(lock__wait__begin, lock);
-    if (deadline == CC_FOREVER) (void)cc_snooze_gives_way_(CC_PATIENCE_OF_LOCKS_);
-    if (glance_(lock)) return end_(lock, began, CC_COUNT_SPUN_, 0, true);
+    cc_count_prefetch_(CC_COUNT_LOCK_);
+    if (glance_(lock, deadline)) return end_(lock, began, CC_COUNT_SPUN_, 0, true);
     if (area_() == UNKNOWN) find_out_();
     waiter_t w = { .lock = lock, .deadline = deadline };
     bool taken = wait_for_it_(&w, deadline - now);

@@ -5,7 +5,7 @@
 
 static void set_up(void)
 {
-    memset(lines_, 0, sizeof lines_);
+    memset(cc_count_lines_, 0, sizeof cc_count_lines_);
 }
 
 static cc_counted_t counted(unsigned kind)
@@ -87,12 +87,12 @@ TEST(no_count_of_many_threads_is_lost)
     CHECK_EQ(c.slept_ns, THREADS * rounds * amount);
 }
 
-static const line_t *used[THREADS];
+static const cc_count_line_t *used[THREADS];
 
 static void where_body(int index, void *shared)
 {
     (void)shared;
-    used[index] = mine_(CC_COUNT_LOCK_);
+    used[index] = cc_count_line_(CC_COUNT_LOCK_);
 }
 
 TEST(threads_do_not_all_share_one_line)

@@ -309,7 +309,7 @@ static bool is_taken_by_a_glance(unsigned section)
     memo_of_(&lock)->glances = GLANCES;
     release_at_pause = section;
     fake.on_pause = release_soon;
-    bool taken = glance_(&lock);
+    bool taken = glance_(&lock, CC_FOREVER);
     CHECK_EQ(calls() + fake.clock_reads, 0);
     return taken;
 }
@@ -323,12 +323,12 @@ TEST(a_glance_takes_the_lock_at_the_end_of_a_short_section)
 }
 
 /* Waits for short sections, one after the other, for a fifth of a millisecond in all; returns how often it yielded. */
-static unsigned yields_in_short_waits(uint64_t timeout)
+static unsigned yields_in_short_waits(uint32_t glances, uint64_t timeout)
 {
     set_up_held(2);
-    memo_of_(&lock)->glances = GLANCES;
     fake.on_pause = release_soon;
     for (int i = 0; i < 500; i++) {
+        memo_of_(&lock)->glances = glances;
         lock.word = HELD;
         release_at_pause = fake.pauses + 10; /* 0.4 us */
         if (timeout == CC_FOREVER)
@@ -342,8 +342,29 @@ static unsigned yields_in_short_waits(uint64_t timeout)
 
 TEST(who_has_spun_for_long_in_short_waits_gives_way_but_not_with_a_deadline)
 {
-    CHECK_EQ(yields_in_short_waits(CC_FOREVER), 1);
-    CHECK_EQ(yields_in_short_waits(MS), 0);
+    CHECK_EQ(yields_in_short_waits(COUNTED, CC_FOREVER), 1);
+    CHECK_EQ(yields_in_short_waits(COUNTED, MS), 0);
+    CHECK_EQ(yields_in_short_waits(GLANCES, CC_FOREVER), 0); /* no threads share CPUs */
+    CHECK_EQ(yields_in_short_waits(NO_GLANCES, CC_FOREVER), 1);
+    CHECK_EQ(yields_in_short_waits(NO_GLANCES, MS), 0);
+}
+
+TEST(a_yield_tells_whether_those_who_glance_give_way)
+{
+    set_up_held(2);
+    waiter_t w = { .lock = &lock, .deadline = CC_FOREVER };
+    uint32_t *glances = &memo_of_(&lock)->glances;
+    *glances = GLANCES;
+    fake.yield_ns = 3400;
+    CHECK_EQ(yield_(&w), 3400);
+    CHECK_EQ(*glances, COUNTED);
+    fake.yield_ns = 600;
+    CHECK_EQ(yield_(&w), 0);
+    CHECK_EQ(*glances, GLANCES);
+    fake.yield_ns = 3400;
+    *glances = NO_GLANCES;
+    CHECK_EQ(yield_(&w), 3400);
+    CHECK_EQ(*glances, NO_GLANCES);
 }
 
 static void is_taken_again(void)
@@ -359,17 +380,17 @@ TEST(a_glance_ends_when_another_section_begins_or_somebody_sleeps_or_awaits_a_co
         find_out_();
         memo_of_(&lock)->glances = GLANCES;
         fake.on_pause = is_taken_again;
-        CHECK(!glance_(&lock));
+        CHECK(!glance_(&lock, CC_FOREVER));
         CHECK(fake.pauses <= 1);
         fake.pauses = 0;
         cc_lock_note_await_(&lock);
-        CHECK(!glance_(&lock));
+        CHECK(!glance_(&lock, CC_FOREVER));
         CHECK_EQ(fake.pauses, 0);
         static const uint32_t others[] = { HELD | PARKED, PARKED, HELD | OWED | PARKED, OWED };
         for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
             fake.pauses = 0;
             lock.word = others[k];
-            CHECK(!glance_(&lock));
+            CHECK(!glance_(&lock, CC_FOREVER));
             CHECK_EQ(lock.word, others[k]);
             CHECK_EQ(fake.pauses, 0);
         }
@@ -1388,7 +1409,7 @@ TEST(who_glanced_asks_for_a_count)
         memo_of_(&lock)->glances = GLANCES;
         release_at_pause = i;
         fake.on_pause = release_soon;
-        CHECK(glance_(&lock));
+        CHECK(glance_(&lock, CC_FOREVER));
         CHECK_EQ(lock.word, HELD | SHARED);
     }
 }

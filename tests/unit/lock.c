@@ -183,6 +183,59 @@ TEST(spinning_ends_in_sleep_within_its_budget)
     CHECK(fake.now_ns - start >= CC_LOCK_SPIN_NS / 4);
 }
 
+/* So many waits for a lock that is released only when the waiter sleeps; returns how long the last one spun, in ns. */
+static uint64_t spins_for_lasting_sections(unsigned waits, bool shares_cpu)
+{
+    for (; waits > 0; waits--) {
+        uint32_t at = (uint32_t)(fake.now_ns >> SEEN_SHIFT);
+        seen_who_[cc_os_cpu_()] = own_number_();
+        shared_at_[cc_os_cpu_()] = at - (shares_cpu ? 0 : CC_SNOOZE_SHARED_FOR);
+        lock.word = HELD;
+        fake.pauses = 0;
+        fake.asleep = release;
+        cc_lock_acquire(&lock);
+        CHECK_EQ(state(), HELD | PARKED);
+    }
+    return UINT64_C(40) * fake.pauses;
+}
+
+TEST(sections_that_outlast_spinning_are_spun_for_in_part_and_now_and_then_in_full)
+{
+    set_up(2);
+    CHECK(spins_for_lasting_sections(LASTING, false) >= CC_LOCK_SPIN_NS);
+    CHECK(is_lasting_(&(waiter_t){ .lock = &lock }));
+    unsigned full = 0;
+    for (int i = 0; i < 1000; i++) {
+        uint64_t ns = spins_for_lasting_sections(1, false);
+        bool in_part = ns >= CC_LOCK_SPIN_NS / LASTING_PART && ns < CC_LOCK_SPIN_NS / LASTING_PART + 500;
+        full += !in_part;
+        if (!in_part) CHECK(ns >= CC_LOCK_SPIN_NS);
+    }
+    CHECK(full > 1000 / LASTING_TRIED / 3 && full < 1000 / LASTING_TRIED * 3);
+}
+
+TEST(sections_that_end_while_one_spins_are_spun_for_in_full_again)
+{
+    set_up(2);
+    (void)spins_for_lasting_sections(3 * LASTING_MAX * LASTING_TRIED, false);
+    CHECK_EQ(memo_of_(&lock)->lasting, LASTING_MAX);
+    fake.asleep = NULL;
+    fake.on_pause = release_soon;
+    for (int i = 0; i <= LASTING_MAX - LASTING; i++) {
+        lock.word = HELD;
+        release_at_pause = fake.pauses + 10;
+        cc_lock_acquire(&lock);
+    }
+    CHECK(!is_lasting_(&(waiter_t){ .lock = &lock }));
+}
+
+TEST(where_threads_share_the_cpu_sections_are_spun_for_in_full)
+{
+    set_up(2);
+    CHECK(spins_for_lasting_sections(10 * LASTING, true) >= CC_LOCK_SPIN_NS);
+    CHECK_EQ(memo_of_(&lock)->lasting, 0);
+}
+
 TEST(a_lock_given_up_soon_is_taken_without_sleeping)
 {
     static const unsigned soon[] = { 1, 2, 3, 10, 50, 100 };

@@ -314,6 +314,7 @@ typedef struct memo {
     uint32_t look_ns; /* what a look took whoever noted that last */
     uint32_t lasting; /* from LASTING on, sections outlast what is worth spinning for */
 } memo_t;
+CC_STATIC_ASSERT_(sizeof(memo_t) == 32, "a row is within one line");
 enum { ROWS = 64 };
 static CC_ALIGNED_(CC_CACHE_LINE) memo_t memos_[ROWS];
 
@@ -413,7 +414,7 @@ static void note_local_(const waiter_t *w, bool is_local, uint64_t look_ns, uint
     }
 }
 
-/* Whether sections outlast what is worth spinning for. A wait that spun in full and saw no section end adds 1, one that
+/* Whether sections outlast what is worth spinning for. A spin of full length that saw no section end adds 1, one that
  * saw an end takes 1 away. From LASTING on a wait spins for a fourth of the time, and one of TRIED in full, to find out
  * whether sections are shorter again. With 2 threads and 100 us held that takes 0.86 of the CPU time at the same rate
  * (lock.map). And beside busy programs a wait with a deadline of 200 us, which spun for a tenth of that in vain each
@@ -496,11 +497,11 @@ static void forbid_glances_(const waiter_t *w)
 
 /* After a yield: whether those who glance count how long they do, and give way. They need that only where threads share
  * CPUs, and elsewhere it would be one more line that may be cold. */
-static void count_glances_(const waiter_t *w, bool ran_somebody)
+static void count_glances_(const cc_lock_t *lock, bool are_cpus_shared)
 {
-    uint32_t *glances = &memo_of_(w->lock)->glances;
+    uint32_t *glances = &memo_of_(lock)->glances;
     if (cc_load_relaxed(glances) >= GLANCES)
-        remember_(glances, ran_somebody ? COUNTED : GLANCES); /* relaxed: a guess */
+        remember_(glances, are_cpus_shared ? COUNTED : GLANCES); /* relaxed: a guess */
 }
 
 /* For a waiter that got the lock by spinning: after so many releases since its last look, and after a pause or not. */
@@ -520,7 +521,8 @@ static bool glance_(cc_lock_t *lock, uint64_t deadline)
     uint32_t glances = cc_load_relaxed(&memo_of_(lock)->glances); /* relaxed: a guess */
     if (glances < GLANCES) return false;
     bool is_counted = glances == COUNTED && deadline == CC_FOREVER;
-    if (is_counted) (void)cc_snooze_gives_way_(CC_PATIENCE_OF_LOCKS_);
+    if (is_counted && cc_snooze_gives_way_(CC_PATIENCE_OF_LOCKS_))
+        count_glances_(lock, cc_snooze_is_yield_worth_it_(cc_os_now_()));
     uint32_t seen = cc_load_relaxed(&lock->word), first = seen; /* relaxed, both: a swap decides */
     for (int i = 0; i < CC_LOCK_GLANCE_PAUSES; i++, seen = cc_load_relaxed(&lock->word)) {
         if (seen & (PARKED | OWED)) return false;
@@ -587,7 +589,7 @@ static uint64_t yield_(waiter_t *w)
     cc_ending_t ending = cc_snooze_yield_(&now);
     if (ending == CC_SLEPT_LONG_) cc_snooze_note_loss_(now);
     w->has_yielded = true;
-    count_glances_(w, ending != CC_YIELDED_);
+    count_glances_(w->lock, ending != CC_YIELDED_);
     return ending == CC_YIELDED_ ? 0 : now - before;
 }
 
@@ -896,12 +898,14 @@ bool cc_lock_try_acquire_slow_(cc_lock_t *lock)
     return is_free_(seen) && take_(&w, seen);
 }
 
-/* How long to spin: most sections are over before a sleep would have begun. */
-static uint64_t spin_ns_(uint64_t left)
+/* How long to spin: most sections are over before a sleep would have begun. Where they outlast that, for a part. */
+static void plan_spin_(waiter_t *w, uint64_t left)
 {
-    if (!cc_costs_may_spin_()) return 0;
-    uint64_t ns = cc_snooze_allowed_ns_(CC_LOCK_SPIN_NS);
-    return ns < left ? ns : left;
+    uint64_t ns = cc_costs_may_spin_() ? cc_snooze_allowed_ns_(CC_LOCK_SPIN_NS) : 0;
+    bool in_part = is_lasting_(w) && cc_backoff_seed_() % LASTING_TRIED != 0;
+    if (in_part) ns /= LASTING_PART;
+    w->spins_fully = !in_part && ns <= left;
+    w->spin_ns = ns < left ? ns : left;
 }
 
 /* A yield may last for milliseconds, so not with a deadline. And waiters that yield to each other until one of them
@@ -934,8 +938,7 @@ static bool end_(const cc_lock_t *lock, uint64_t began, unsigned ending, uint64_
  * debugger shows. */
 static CC_NOINLINE_ bool wait_for_it_(waiter_t *w, uint64_t left)
 {
-    w->spins_fully = !is_lasting_(w) || cc_backoff_seed_() % LASTING_TRIED == 0;
-    w->spin_ns = spin_ns_(left) / (w->spins_fully ? 1 : LASTING_PART);
+    plan_spin_(w, left);
     w->may_yield = may_yield_(w->deadline);
     ask_for_glances_(w);
     if (w->may_yield) (void)cc_snooze_gives_way_(CC_PATIENCE_OF_LOCKS_);

@@ -12,10 +12,10 @@
  * after every pause, because that costs the holder nothing. When others take the lock faster than it can look, each
  * look holds them up: so it backs off at random intervals that are the longer the longer a look takes, and double each
  * time it loses; a long one is a timed sleep, or yields where threads of the program share the CPU, and there is none
- * where a thread waits for a condition under the lock. It lets others run in between, also when all its waits were
- * short but it has looked for 0.1 ms in all of them, unless other programs keep the CPUs busy; and when looking has
- * cost as much as sleeping would, or a fourth of it where sections have outlasted that before, it sleeps. Releasing
- * makes no system call unless somebody sleeps. On one usable CPU nobody spins.
+ * where a thread waits for a condition under the lock. Without a deadline it lets others run in between, and where
+ * threads share CPUs also before a wait, when it has looked for 0.1 ms in many short ones, unless other programs keep
+ * the CPUs busy; and when looking has cost as much as sleeping would, or a fourth of it where sections have outlasted
+ * that before, it sleeps. Releasing makes no system call unless somebody sleeps. On one usable CPU nobody spins.
  *
  * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with
  * more threads than CPUs. But nobody starves: if a thread still waits half a millisecond after it first slept or backed

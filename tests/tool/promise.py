@@ -286,12 +286,21 @@ def program_is_told_what_to_measure_and_what_it_says_is_kept():
     need(not left, left)
 
 
-@case(each=["--nonsense", "nonsense", "-r x", "--from", "--from /nonexistent", "--from /dev/null",
-            "--program /nonexistent", "--program /bin/sh --json /nonexistent/x"])
+@case(each=["--nonsense", "nonsense", "-r x", "-r 0", "-s 0", "--from", "--from /nonexistent", "--from /dev/null",
+            "--from /dev/null /dev/null", "--program /nonexistent", "--program /bin/sh --json /nonexistent/x"])
 def wrong_argument_gets_one_line_and_exit_code_2(words):
     text = promise(*words.split(), code=2)
     need(text.startswith("scripts/promise: ") and text.count("\n") == 1, text)
     need(("/nonexistent" in words) == ("/nonexistent" in text), text)
+
+
+@case(each=[dict(machine="x", runs=[]), dict(machine={}, runs=[{}]), dict(concede_promise=1, steps=[[]]), []])
+def what_is_no_result_gets_one_line_and_exit_code_2(content):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "results.json")
+        path.write_text(json.dumps(content))
+        text = promise("--from", path, code=2)
+        need(text.startswith("scripts/promise: neither this nor") and text.count("\n") == 1, text)
 
 
 main()

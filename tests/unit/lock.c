@@ -88,6 +88,14 @@ TEST(nobody_yields_where_a_quota_limits_the_cpu_time)
         lock.word = PARKED; /* one was woken and is not here yet */
         cc_lock_acquire(&lock);
         CHECK_EQ(fake.yields > 0, quota == 2);
+        fake.yields = 0;
+        spun_ = 1000000; /* in its last waits */
+        memo_of_(&lock)->glances = NO_GLANCES;
+        lock.word = HELD;
+        release_at_pause = fake.pauses + 1;
+        fake.on_pause = release_soon;
+        cc_lock_acquire(&lock);
+        CHECK_EQ(fake.yields > 0, quota == 2);
     }
 }
 
@@ -206,10 +214,12 @@ TEST(sections_that_outlast_spinning_are_spun_for_in_part_and_now_and_then_in_ful
     CHECK(is_lasting_(&(waiter_t){ .lock = &lock }));
     unsigned full = 0;
     for (int i = 0; i < 1000; i++) {
+        uint32_t before = memo_of_(&lock)->lasting;
         uint64_t ns = spins_for_lasting_sections(1, false);
         bool in_part = ns >= CC_LOCK_SPIN_NS / LASTING_PART && ns < CC_LOCK_SPIN_NS / LASTING_PART + 500;
         full += !in_part;
         if (!in_part) CHECK(ns >= CC_LOCK_SPIN_NS);
+        if (in_part) CHECK_EQ(memo_of_(&lock)->lasting, before);
     }
     CHECK(full > 1000 / LASTING_TRIED / 3 && full < 1000 / LASTING_TRIED * 3);
 }
@@ -227,6 +237,29 @@ TEST(sections_that_end_while_one_spins_are_spun_for_in_full_again)
         cc_lock_acquire(&lock);
     }
     CHECK(!is_lasting_(&(waiter_t){ .lock = &lock }));
+}
+
+static void is_taken_again_once(void)
+{
+    if (fake.pauses != 5) return;
+    release();
+    CHECK(cc_lock_try_acquire(&lock));
+}
+
+TEST(one_that_ends_and_one_that_lasts_after_it_are_no_lasting_sections)
+{
+    set_up(2);
+    memo_of_(&lock)->lasting = 3;
+    fake.on_pause = is_taken_again_once;
+    (void)spins_for_lasting_sections(1, false);
+    CHECK_EQ(memo_of_(&lock)->lasting, 2);
+}
+
+TEST(a_deadline_that_ends_a_spin_says_nothing_of_sections)
+{
+    set_up_held(2);
+    for (int i = 0; i < 2 * LASTING; i++) CHECK(!cc_lock_acquire_timeout(&lock, 500));
+    CHECK_EQ(memo_of_(&lock)->lasting, 0);
 }
 
 TEST(where_threads_share_the_cpu_sections_are_spun_for_in_full)
@@ -400,6 +433,30 @@ TEST(who_has_spun_for_long_in_short_waits_gives_way_but_not_with_a_deadline)
     CHECK_EQ(yields_in_short_waits(GLANCES, CC_FOREVER), 0); /* no threads share CPUs */
     CHECK_EQ(yields_in_short_waits(NO_GLANCES, CC_FOREVER), 1);
     CHECK_EQ(yields_in_short_waits(NO_GLANCES, MS), 0);
+}
+
+TEST(who_has_slept_for_the_lock_does_not_give_way_at_the_next_wait)
+{
+    set_up_held(2);
+    cc_snooze_spun_(10000, false); /* 0.4 ms */
+    give_way_after_ = UINT32_MAX;
+    fake.asleep = release;
+    cc_lock_acquire(&lock);
+    CHECK_EQ(spun_, 0);
+}
+
+TEST(who_gives_way_where_no_threads_share_cpus_need_not_count)
+{
+    CHECK_EQ(yields_in_short_waits(COUNTED, CC_FOREVER), 1);
+    set_up_held(2);
+    memo_of_(&lock)->glances = COUNTED;
+    cc_snooze_spun_(10000, false);
+    fake.yield_ns = 600;
+    release_at_pause = 5;
+    fake.on_pause = release_soon;
+    cc_lock_acquire(&lock);
+    CHECK_EQ(fake.yields, 1);
+    CHECK_EQ(memo_of_(&lock)->glances, GLANCES);
 }
 
 TEST(a_yield_tells_whether_those_who_glance_give_way)

@@ -450,6 +450,8 @@ TEST(who_gives_way_where_no_threads_share_cpus_need_not_count)
     CHECK_EQ(yields_in_short_waits(COUNTED, CC_FOREVER), 1);
     set_up_held(2);
     memo_of_(&lock)->glances = COUNTED;
+    seen_who_[cc_os_cpu_()] = own_number_();
+    shared_at_[cc_os_cpu_()] = (uint32_t)(fake.now_ns >> SEEN_SHIFT) - 2 * CC_SNOOZE_SHARED_FOR;
     cc_snooze_spun_(10000, false);
     fake.yield_ns = 600;
     release_at_pause = 5;

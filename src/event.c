@@ -677,13 +677,36 @@ static void teach_(cc_event_await_t *await, cc_ending_t ending)
 }
 
 /* Threads that wait for a relayed event take turns, so that how long one of them slept says nothing by itself. What
- * counts is how often there was something for any of them: a lookout pays if that is within the time that is worth
- * spinning for. Intervals vary, so up to twice that time nothing changes. */
-static cc_ending_t ending_of_relayed_(const cc_event_await_t *await, uint32_t woken_at)
+ * counts is how often there was something for any of them, which is in such intervals. */
+static uint64_t interval_of_relayed_(const cc_event_await_t *await)
 {
-    uint64_t interval = (uint32_t)(woken_at - await->asleep_at) / ((uint64_t)await->overtaken + 1);
-    uint64_t limit = cc_snooze_spin_limit_ns_();
+    uint32_t woken_at = cc_load_relaxed(&await->event->woken_at); /* relaxed: a guess */
+    return (uint32_t)(woken_at - await->asleep_at) / ((uint64_t)await->overtaken + 1);
+}
+
+/* A lookout pays if the interval is within the time that is worth spinning for. Intervals vary, so up to twice that
+ * time nothing changes. */
+static cc_ending_t ending_of_relayed_(const cc_event_await_t *await)
+{
+    uint64_t interval = interval_of_relayed_(await), limit = cc_snooze_spin_limit_ns_();
     return interval < limit ? CC_SLEPT_SHORT_ : interval < 2 * limit ? CC_OVERTAKEN_ : CC_SLEPT_LONG_;
+}
+
+static cc_ending_t ending_of_sleep_(const cc_event_await_t *await)
+{
+    cc_snooze_t planned = { await->pauses_planned, await->yields_planned };
+    uint32_t woken_at = cc_load_relaxed(&await->event->woken_at); /* relaxed: a guess */
+    return await->lost_cpu ? CC_SLEPT_LONG_ : cc_snooze_slept_(planned, await->asleep_at, woken_at);
+}
+
+/* As many as come in the time for which a quota lets a wait spin. Of those that come to one who waits alone is known
+ * only whether there were several. */
+uint32_t cc_event_worth_a_sleep_(const cc_event_await_t *await)
+{
+    if (!await->under_quota || await->phase != SLEPT) return 0;
+    uint64_t interval = await->relayed ? interval_of_relayed_(await) : UINT64_MAX;
+    uint64_t batch = cc_snooze_spin_limit_ns_() / (interval > 0 ? interval : 1);
+    return batch > 2 ? (uint32_t)batch : 2;
 }
 
 /* What the last yield of a wait says. If it ran somebody the other side needs this CPU, unless all of that runs
@@ -720,7 +743,6 @@ static void earn_(const cc_event_await_t *await)
 void cc_event_await_end_slow_(cc_event_await_t *await)
 {
     cc_event_t *event = await->event;
-    cc_snooze_t planned = { await->pauses_planned, await->yields_planned };
     if (await->lookout) {
         bool got_something = await->phase == SNOOZING;
         if (got_something && catches_ < CREDIT_PARTS * CREDIT_LIMITS) note_catches_(catches_ + 1);
@@ -733,14 +755,14 @@ void cc_event_await_end_slow_(cc_event_await_t *await)
     case LISTENING:
         if (!await->elsewhere) cc_event_cancel(event);
         break;
-    case SLEPT: {
-        uint32_t woken_at = cc_load_relaxed(&event->woken_at); /* relaxed: a guess */
-        if (await->relayed)
-            teach_(await, ending_of_relayed_(await, woken_at));
+    case SLEPT:
+        if (await->gathered)
+            teach_(await, CC_GATHERED_);
+        else if (await->relayed)
+            teach_(await, ending_of_relayed_(await));
         else
-            teach_(await, await->lost_cpu ? CC_SLEPT_LONG_ : cc_snooze_slept_(planned, await->asleep_at, woken_at));
+            teach_(await, ending_of_sleep_(await));
         break;
-    }
     case EXPIRED: teach_(await, CC_SLEPT_LONG_); break;
     default: break;
     }

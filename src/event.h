@@ -37,4 +37,8 @@ struct cc_event_elsewhere {
 /* Whether the wait has announced itself, and the condition is to be looked at once more before it sleeps. */
 bool cc_event_await_listens_(const cc_event_await_t *await);
 
+/* Under a quota: for how many things at once the sleep of a wait, which has just ended, was better than spinning for
+ * each. If so many were there the caller sets `gathered`. 0: it did not sleep, or CPU time is not what counts. */
+uint32_t cc_event_worth_a_sleep_(const cc_event_await_t *await);
+
 #endif

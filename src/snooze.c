@@ -72,6 +72,7 @@ cc_snooze_t cc_snooze_learned_(cc_snooze_t planned, cc_ending_t ending, uint32_t
         pauses /= 2;
         yields /= 2;
         break;
+    case CC_GATHERED_: pauses = yields = 0; break;
     }
     cc_snooze_t learned = { pauses < spin_limit ? (uint32_t)pauses : spin_limit,
                             yields < YIELDS_MAX ? yields : YIELDS_MAX };

@@ -31,7 +31,8 @@ typedef enum {
     CC_RAN_SOMEBODY_, /* in a short yield that ran somebody: the other side needs this CPU, and spinning keeps it off */
     CC_OVERTAKEN_,    /* in a yield in which another thread got what both wait for: that says nothing */
     CC_SLEPT_SHORT_,  /* asleep, but within the time that is worth spinning for */
-    CC_SLEPT_LONG_    /* asleep for longer, or off its CPU for so long that sleeping would have been better */
+    CC_SLEPT_LONG_,   /* asleep for longer, or off its CPU for so long that sleeping would have been better */
+    CC_GATHERED_      /* asleep, while several things came together: one wake-up costs less than spinning for each */
 } cc_ending_t;
 
 /* How long a wait may spin for which this time would pay: less under a quota of CPU time. */

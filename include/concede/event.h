@@ -184,6 +184,7 @@ typedef struct cc_event_await {
     bool yielded;            /* it has yielded at least once */
     bool came_to_yields;     /* it has used up its pauses, and has yielded, or spun on in place of a yield */
     bool under_quota;        /* of CPU time, and long spins are earned; see src/snooze.h */
+    bool gathered;           /* several came together while it slept, as they were to; the caller sets it */
     bool has_ending;         /* it is over, and the event has learned from `ending` */
     uint8_t ending;          /* how it ended, or would if it ended with its last yield; see snooze.h */
     uint8_t cpu;             /* where its last round of pauses began: a number from cc_snooze_seen_() */

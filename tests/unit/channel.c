@@ -79,6 +79,81 @@ static void set_up_counting(size_t capacity, uint32_t kind, uint32_t snooze)
     sent = received = 0;
 }
 
+/* ---- Under a quota ---------------------------------------------------------------------------------------------- */
+
+enum { COME_AFTER_NS = 4000 };
+static size_t arriving, others_get;
+
+/* The first comes after so long, and the others with it. */
+static void several_come(void)
+{
+    fake.now_ns += COME_AFTER_NS;
+    for (size_t i = 0; i < arriving; i++) CHECK_EQ(send_next(), 0);
+    for (size_t i = 0; i < others_get; i++) CHECK_EQ(receive_next(), 0);
+}
+
+static void several_go(void)
+{
+    fake.now_ns += COME_AFTER_NS;
+    for (size_t i = 0; i < arriving; i++) CHECK_EQ(receive_next(), 0);
+}
+
+/* What the channel has learned from a wait that slept until so many messages came, or went; in it, `burst` of them. */
+static uint32_t learned_when(size_t n, bool sending, size_t burst, uint64_t deadline)
+{
+    cc_event_t *event = sending ? &ch->not_full : &ch->not_empty;
+    uint32_t messages[4] = { 0 };
+    size_t done = 0;
+    while (sending && send_next() == 0) continue;
+    event->snooze = 1 + 8 * 10;
+    arriving = n;
+    fake.asleep = sending ? several_go : several_come;
+    messages[0] = sent + 1;
+    CHECK_EQ(sending ? cc_channel_send_until(ch, &messages[0], deadline)
+                     : cc_channel_recv_some_until(ch, messages, burst, &done, deadline),
+             0);
+    sent += sending;
+    received += (uint32_t)done;
+    CHECK_EQ(fake.waits, 1);
+    fake_forget();
+    uint32_t learned = event->snooze;
+    while (receive_next() == 0) continue;
+    return learned;
+}
+
+/* Comes first: costs that are given have no quota. A quarter of a wake-up is more than COME_AFTER_NS, and less than
+ * twice that. */
+TEST(under_a_quota_a_receiver_does_not_spin_for_what_gathers_while_it_sleeps)
+{
+    enum { NO_SNOOZE = 1 };
+    cc_costs_t given = { .pause_ps = 40000, .wake_ns = 24000 };
+    cc_costs_set(&given);
+    for (uint32_t quota = 1; quota <= 2; quota++) {
+        BOTH_KINDS(kind)
+        {
+            cc_channel_options_t options = { 16, sizeof(uint32_t), kind, CC_SNOOZE_ADAPTIVE };
+            bool limited = quota == 1;
+            fake_start_with_quota(quota);
+            CHECK_EQ(cc_costs_has_quota_(), limited);
+            REQUIRE(cc_channel_create(&ch, &options) == 0);
+            sent = received = 0;
+            fake_forget();
+            CHECK(learned_when(1, false, 1, CC_FOREVER) != NO_SNOOZE);
+            CHECK_EQ(learned_when(2, false, 1, CC_FOREVER) == NO_SNOOZE, limited);
+            CHECK_EQ(learned_when(2, false, 4, CC_FOREVER) == NO_SNOOZE, limited);
+            CHECK_EQ(learned_when(4, false, 1, CC_FOREVER) == NO_SNOOZE, limited);
+            CHECK(learned_when(5, false, 1, CC_FOREVER) != NO_SNOOZE); /* a quarter is left */
+            CHECK(learned_when(2, false, 1, CC_FOREVER - 1) != NO_SNOOZE);
+            CHECK(learned_when(2, true, 1, CC_FOREVER) != NO_SNOOZE);
+            CHECK(learned_when(14, true, 1, CC_FOREVER) != NO_SNOOZE);
+            others_get = kind == CC_CHANNEL_MPMC ? 7 : 0; /* so they come eight times as fast, and 2 are not many */
+            if (others_get) CHECK(learned_when(7 + 3, false, 1, CC_FOREVER) != NO_SNOOZE);
+            others_get = 0;
+            tear_down();
+        }
+    }
+}
+
 /* ---- Making ----------------------------------------------------------------------------------------------------- */
 
 TEST(capacity_is_rounded_up_to_a_power_of_two)

@@ -65,6 +65,8 @@ TEST(waits_that_pay_grow_and_waits_that_do_not_shrink)
     cc_snooze_t shorter = cc_snooze_learned_(s, CC_RAN_SOMEBODY_, LIMIT);
     CHECK(shorter.pauses < s.pauses);
     CHECK_EQ(shorter.yields, YIELDS_MAX);
+    cc_snooze_t none = cc_snooze_learned_(s, CC_GATHERED_, LIMIT);
+    CHECK_EQ(none.pauses + none.yields, 0);
 }
 
 TEST(no_value_overflows)

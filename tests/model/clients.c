@@ -519,7 +519,7 @@ static void lock_demand(bool withdraws, uint64_t deadline)
     uint32_t seen = look_(&w);
     bool taken = may_take_(&w, seen) && take_(&w, seen);
     if (!taken) {
-        (void)demand_a_turn_(&spin, &w, seen);
+        demand_a_turn_(&spin, &w, &seen);
         seen = look_(&w);
         taken = may_take_(&w, seen) && take_(&w, seen);
     }

@@ -224,6 +224,133 @@ TEST(sections_that_outlast_spinning_are_spun_for_in_part_and_now_and_then_in_ful
     CHECK(full > 1000 / LASTING_TRIED / 3 && full < 1000 / LASTING_TRIED * 3);
 }
 
+/* Another takes the lock back each time that it releases it, after so many pauses of the waiter, unless it is handed
+ * over, and so often. Then it keeps it until the waiter sleeps. */
+static unsigned section_in_pauses, sections_left, yields_when_demanded;
+static void takes_it_back(void)
+{
+    if ((lock.word & OWED) && yields_when_demanded == UINT32_MAX) yields_when_demanded = fake.yields;
+    if (sections_left == 0 || fake.pauses % section_in_pauses != 0) return;
+    release();
+    if (--sections_left > 0 && !(lock.word & OWED)) lock.word += HELD;
+}
+
+static void has_shared_cpu(bool shares)
+{
+    seen_who_[cc_os_cpu_()] = own_number_();
+    shared_at_[cc_os_cpu_()] = (uint32_t)(fake.now_ns >> SEEN_SHIFT) - (shares ? 0 : CC_SNOOZE_SHARED_FOR);
+}
+
+/* A wait for a lock that another takes back, so many sections of 5 us, or of 1 ms; returns whether it slept. */
+static bool sleeps_for_sections(unsigned sections, unsigned us, uint32_t cpus, bool shares, uint64_t deadline)
+{
+    set_up_held(cpus);
+    lock.word |= SHARED;
+    has_shared_cpu(shares);
+    section_in_pauses = us * 1000 / 40;
+    sections_left = sections;
+    yields_when_demanded = UINT32_MAX;
+    fake.on_pause = takes_it_back;
+    fake.asleep = release;
+    CHECK(cc_lock_acquire_until(&lock, deadline));
+    if (fake.waits == 0) CHECK_EQ(fake.yields, yields_when_demanded); /* none while the turn may come */
+    return fake.waits > 0;
+}
+
+TEST(who_saw_sections_end_while_it_spun_demands_the_next_one_before_it_sleeps)
+{
+    CHECK(!sleeps_for_sections(20, 5, 2, false, CC_FOREVER));
+    CHECK(state() == HELD);
+    CHECK_EQ(fake.pauses / section_in_pauses, CC_LOCK_SPIN_NS / 5000 + 1); /* a spin in full, and one section more */
+    CHECK(sleeps_for_sections(20, 5, 2, true, CC_FOREVER));                /* another may need this CPU */
+    CHECK(sleeps_for_sections(20, 5, 2, false, CC_FOREVER - 1));
+    CHECK(sleeps_for_sections(20, 5, CC_FEW_CPUS_ + 1, false, CC_FOREVER));
+    CHECK(sleeps_for_sections(20, 1000, 2, false, CC_FOREVER)); /* none has ended */
+}
+
+static bool was_owed, is_owed_asleep;
+static void takes_it_back_once(void)
+{
+    was_owed = was_owed || (lock.word & OWED);
+    if (fake.pauses != 250) return;
+    release();
+    lock.word += HELD;
+}
+
+static void releases_it_asleep(void)
+{
+    is_owed_asleep = (lock.word & OWED) != 0;
+    release();
+}
+
+TEST(who_demanded_before_it_sleeps_withdraws_if_the_section_goes_on)
+{
+    set_up_held(2);
+    lock.word |= SHARED;
+    has_shared_cpu(false);
+    was_owed = false;
+    fake.on_pause = takes_it_back_once;
+    fake.asleep = releases_it_asleep;
+    cc_lock_acquire(&lock);
+    CHECK(was_owed && !is_owed_asleep);
+    CHECK_EQ(fake.waits, 1);
+    CHECK(UINT64_C(40) * fake.pauses < 3 * CC_LOCK_SPIN_NS); /* it spins in full twice */
+    CHECK(UINT64_C(40) * fake.pauses >= 2 * CC_LOCK_SPIN_NS);
+}
+
+/* As a release by a store does, or one who inherits. */
+static void takes_it_back_and_wipes_out_the_demand(void)
+{
+    takes_it_back();
+    if (!(lock.word & OWED)) return;
+    was_owed = true;
+    lock.word = (lock.word & ~(uint32_t)OWED) | HELD;
+}
+
+TEST(who_demanded_before_it_sleeps_does_so_once)
+{
+    set_up_held(2);
+    lock.word |= SHARED;
+    has_shared_cpu(false);
+    section_in_pauses = 125; /* 5 us */
+    sections_left = 1000;
+    was_owed = false;
+    fake.on_pause = takes_it_back_and_wipes_out_the_demand;
+    fake.asleep = release;
+    cc_lock_acquire(&lock);
+    CHECK(was_owed);
+    CHECK_EQ(fake.waits, 1);
+    CHECK(UINT64_C(40) * fake.pauses < 3 * CC_LOCK_SPIN_NS);
+}
+
+static void is_woken_in_vain_once(void)
+{
+    sections_left = 1000; /* from now on they are short */
+    release();
+    if (fake.waits == 1) lock.word += HELD;
+}
+
+TEST(who_has_slept_or_has_a_busy_neighbour_demands_nothing_before_it_sleeps)
+{
+    for (int busy = 0; busy < 2; busy++) {
+        set_up_held(2);
+        lock.word |= SHARED | SURE;
+        has_shared_cpu(false);
+        if (busy) {
+            busy_for_ = BUSY_FIRST;
+            busy_until_ = tick_(fake.now_ns) + BUSY_FIRST;
+        }
+        section_in_pauses = 125; /* 5 us */
+        sections_left = busy ? 1000 : 0;
+        was_owed = false;
+        fake.on_pause = takes_it_back_and_wipes_out_the_demand;
+        fake.asleep = is_woken_in_vain_once;
+        cc_lock_acquire(&lock);
+        CHECK(!was_owed);
+        CHECK_EQ(fake.waits, 2);
+    }
+}
+
 TEST(sections_that_end_while_one_spins_are_spun_for_in_full_again)
 {
     set_up(2);
@@ -1232,7 +1359,10 @@ TEST(whoever_demanded_while_it_spun_withdraws_but_not_what_another_insists_on_or
     waiter_t w = { .lock = &lock };
     lock.word = HELD | PARKED;
     spin_t spin = begin_spin_(&w);
-    CHECK_EQ(demand_a_turn_(&spin, &w, lock.word), HELD | PARKED | OWED);
+    uint32_t seen = lock.word;
+    demand_a_turn_(&spin, &w, &seen);
+    CHECK_EQ(seen, HELD | PARKED | OWED);
+    CHECK_EQ(lock.word, HELD | PARKED | OWED);
     CHECK(w.has_demanded && w.may_inherit);
     CHECK(withdraw_(&w));
     CHECK_EQ(lock.word, HELD | PARKED);

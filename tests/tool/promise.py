@@ -90,6 +90,17 @@ def cell_at_its_limits_holds(which):
     need("%s: %d figures of %d cells; all hold" % (which.split()[0], count, len(CELLS[which][1])) in text, text)
 
 
+@case
+def noise_is_told_by_the_other_side_against_itself():
+    cell = step("neighbours lock.map")
+    peer = cell["bench"]["runs"][0]["results"][1]
+    peer["metrics"]["p99"]["samples"] = [PEER["p99"] * (1 + i % 2) for i in range(ROUNDS)]
+    beyond = round(100 * sum(i % 2 for i in range(ROUNDS - 1)) / (ROUNDS - 1))
+    text = judged(cell)
+    need("single rounds 0 % of the ratios" in text and "its own next round, %d %%." % beyond in text, text)
+    need("single rounds" not in judged(step("map lock.map", times=dict(rate=1)), parts=["pool"], code=2), "none of it")
+
+
 @case(each=["%s %s %s" % (which, metric, name.replace(" ", "_"))
             for which, (_, ours, _, limits) in CELLS.items() for metric in limits for name in ours])
 def limit_is_missed_by_what_is_beyond_it(what):

@@ -299,9 +299,9 @@ void cc_channel_relay_rest_(cc_channel_t *channel, cc_direction_t direction)
  * --interval 300ns` with a quota of one CPU on 2 CPUs of AMD EPYC under KVM carries 1.06 times as much by it between
  * 1:1, MPMC, and 1.2 times with 1:4.
  *
- * Not if a quarter of the slots are full. Then the receivers are behind, and those that yield let others of them work:
- * with 1:4 and 1 us of work it would carry 0.7 times as much. And not for senders: each wake-up of one takes time from
- * the receiver that it waits for. */
+ * Not if a quarter of the slots are still full. Then the receivers are behind, and those that yield let others of them
+ * work: with 1:4 and 1 us of work it would carry 0.7 times as much. And not for senders: each wake-up of one takes time
+ * from the receiver that it waits for. */
 static bool has_gathered_(cc_channel_t *channel, const cc_event_await_t *await, size_t done)
 {
     size_t batch = cc_event_worth_a_sleep_(await), many = batch_max_(channel);

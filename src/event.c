@@ -736,8 +736,9 @@ static void learn_from_snooze_(cc_event_await_t *await)
 static void earn_(const cc_event_await_t *await)
 {
     uint32_t slept_ns = cc_load_relaxed(&await->event->woken_at) - await->asleep_at; /* relaxed: a guess */
+    bool is_worth_spinning = await->phase == SLEPT && !await->gathered;
     cc_snooze_earn_(await->spun - await->pauses, await->spin_limit, await->phase != SNOOZING,
-                    await->phase == SLEPT ? slept_ns : UINT32_MAX);
+                    is_worth_spinning ? slept_ns : UINT32_MAX);
 }
 
 void cc_event_await_end_slow_(cc_event_await_t *await)

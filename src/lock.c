@@ -63,7 +63,8 @@
  * it stays away again. All such waiters of a lock together have one turn in a while, and a newcomer holds back from it.
  * With 2 threads and 200 ns held Jain's index is 0.99 by this, and 0.51 to 0.55 without, at the same rate; with 64
  * threads the rate would be 0.4 of that if each of them had a turn when its time has come, and 0.86 if none withdrew
- * (lock.map, nothing outside).
+ * (lock.map, nothing outside). Where each thread has a CPU, one who has spun in vain and would sleep next demands one
+ * section, whenever that is, and nobody holds back from that.
  *
  * By demands alone one could wait for ever. It is woken in vain, because the one who woke it took the lock back, and
  * demands; but before the section is over it sleeps again, behind all others. The first of them is handed the lock, and
@@ -101,7 +102,8 @@ enum {
 
 /* Times, because pauses differ by ten between CPUs. Chosen with `concede simulate lock` on all its machines and with
  * `concede bench lock` on 2 CPUs of AMD Zen 4 under KVM:
- *   SPIN         all spinning of one wait, before it sleeps: what a wake-up costs both sides
+ *   SPIN         all spinning of one wait, before it sleeps: what a wake-up costs both sides; twice that for one who
+ *                has demanded the next section
  *   NEAREST      no line gets from one core to another faster (sim/machines: 18 ns at the least). A thread that
  *                passes for one that has the lock for itself does so until releases are twice as far apart: on
  *                `xeon-4x64` with 256 CPUs it takes up to 16 ns for a section, and would pass for one of many half of
@@ -580,6 +582,14 @@ typedef struct spin {
     uint32_t rng;
 } spin_t;
 
+/* A yield may last for milliseconds, so not with a deadline. And waiters that yield to each other until one of them
+ * gets the lock use up CPU time that a quota gives to the holder: with a quota of one CPU, sections of 20 us and 1 us
+ * outside, 4 and 16 threads are 1.7 times as fast without yields (lock.map on 2 CPUs of AMD EPYC under KVM). */
+static bool may_yield_(const waiter_t *w)
+{
+    return w->deadline == CC_FOREVER && !w->never_calls && !cc_costs_has_quota_();
+}
+
 /* Lets another thread run, which may be the holder, where yields pay at the moment; returns how long others ran. */
 static uint64_t yield_(waiter_t *w)
 {
@@ -682,9 +692,8 @@ static void demand_a_turn_(spin_t *spin, waiter_t *w, uint32_t *seen)
 /* One who has spun for as long as may pay, and saw a section end, has lost to a thread that takes the lock back each
  * time. If it slept, that thread would wake it again and again, in vain. So it demands the next section, and spins for
  * as long once more: with 2 threads, 5 and 20 us held and nothing outside that is 1.1 times as fast as to sleep, and
- * the longest of 1000 waits is a seventh and a fifth (lock.map). It does not yield meanwhile, because then it would
- * have to withdraw. Only where nobody needs this CPU: the lock stands still while the one to whom it is handed has
- * none. */
+ * the longest of 1000 waits is a seventh and a fifth (lock.map). Only where nobody needs this CPU: the lock stands
+ * still while the one to whom it is handed has none. */
 static bool may_demand_before_sleep_(const waiter_t *w)
 {
     if (w->never_calls || w->has_slept || w->has_demanded || w->deadline != CC_FOREVER) return false;
@@ -810,11 +819,12 @@ static bool spin_(waiter_t *w)
         }
         has_ended = has_ended || releases;
         if (spun >= limit && has_ended && may_demand_before_sleep_(w) && demand_(w, &last)) {
-            w->may_yield = false;
+            w->may_yield = false; /* it would have to withdraw */
             spun = 0;
         }
         if (spun++ >= limit) {
             (void)withdraw_(w);
+            w->may_yield = may_yield_(w);
             judge_lasting_(w, has_ended);
             return false;
         }
@@ -931,14 +941,6 @@ static void plan_spin_(waiter_t *w, uint64_t left)
     w->spin_ns = ns < left ? ns : left;
 }
 
-/* A yield may last for milliseconds, so not with a deadline. And waiters that yield to each other until one of them
- * gets the lock use up CPU time that a quota gives to the holder: with a quota of one CPU, sections of 20 us and 1 us
- * outside, 4 and 16 threads are 1.7 times as fast without yields (lock.map on 2 CPUs of AMD EPYC under KVM). */
-static bool may_yield_(uint64_t deadline)
-{
-    return deadline == CC_FOREVER && !cc_costs_has_quota_();
-}
-
 /* The last release has woken one who is not here yet. It may be waiting for this very CPU: then it gets the lock only
  * if we let it run. With 4 threads and sections of 100 us Jain's index is 0.83 without this, and 0.98 with it. */
 static void give_way_(waiter_t *w)
@@ -962,7 +964,7 @@ static bool end_(const cc_lock_t *lock, uint64_t began, unsigned ending, uint64_
 static CC_NOINLINE_ bool wait_for_it_(waiter_t *w, uint64_t left)
 {
     plan_spin_(w, left);
-    w->may_yield = may_yield_(w->deadline);
+    w->may_yield = may_yield_(w);
     ask_for_glances_(w);
     if (w->may_yield) (void)cc_snooze_gives_way_(CC_PATIENCE_OF_LOCKS_);
     give_way_(w);

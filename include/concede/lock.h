@@ -15,8 +15,9 @@
  * where a thread waits for a condition under the lock. Without a deadline it lets others run in between, and where
  * threads share CPUs also before a wait, when it has looked for 0.1 ms in many short ones, unless other programs keep
  * the CPUs busy; and when looking has cost as much as sleeping would, or a fourth of it where sections have outlasted
- * that before, it sleeps. If it saw sections end meanwhile, and nobody needs its CPU, it first demands the next one and
- * looks for as long again. Releasing makes no system call unless somebody sleeps. On one usable CPU nobody spins.
+ * that before, it sleeps. If it saw sections end meanwhile it first demands the next one and looks for as long again,
+ * on up to 8 CPUs, without a deadline, and where nobody needs its CPU. Releasing makes no system call unless somebody
+ * sleeps. On one usable CPU nobody spins.
  *
  * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with
  * more threads than CPUs. But nobody starves: if a thread still waits half a millisecond after it first slept or backed

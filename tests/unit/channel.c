@@ -82,19 +82,20 @@ static void set_up_counting(size_t capacity, uint32_t kind, uint32_t snooze)
 /* ---- Under a quota ---------------------------------------------------------------------------------------------- */
 
 enum { COME_AFTER_NS = 4000 };
+static uint64_t come_after_ns = COME_AFTER_NS;
 static size_t arriving, others_get;
 
 /* The first comes after so long, and the others with it. */
 static void several_come(void)
 {
-    fake.now_ns += COME_AFTER_NS;
+    fake.now_ns += come_after_ns;
     for (size_t i = 0; i < arriving; i++) CHECK_EQ(send_next(), 0);
     for (size_t i = 0; i < others_get; i++) CHECK_EQ(receive_next(), 0);
 }
 
 static void several_go(void)
 {
-    fake.now_ns += COME_AFTER_NS;
+    fake.now_ns += come_after_ns;
     for (size_t i = 0; i < arriving; i++) CHECK_EQ(receive_next(), 0);
 }
 
@@ -119,6 +120,20 @@ static uint32_t learned_when(size_t n, bool sending, size_t burst, uint64_t dead
     uint32_t learned = event->snooze;
     while (receive_next() == 0) continue;
     return learned;
+}
+
+/* How many pauses a wait made until so many messages came while it slept. What was learned before stays. */
+static unsigned pauses_when_several_come(size_t n)
+{
+    uint32_t message = 0;
+    arriving = n;
+    fake.asleep = several_come;
+    CHECK_EQ(cc_channel_recv(ch, &message), 0);
+    received++;
+    unsigned pauses = fake.pauses;
+    fake_forget();
+    while (receive_next() == 0) continue;
+    return pauses;
 }
 
 /* Comes first: costs that are given have no quota. A quarter of a wake-up is more than COME_AFTER_NS, and less than
@@ -149,6 +164,32 @@ TEST(under_a_quota_a_receiver_does_not_spin_for_what_gathers_while_it_sleeps)
             others_get = kind == CC_CHANNEL_MPMC ? 7 : 0; /* so they come eight times as fast, and 2 are not many */
             if (others_get) CHECK(learned_when(7 + 3, false, 1, CC_FOREVER) != NO_SNOOZE);
             others_get = 0;
+            unsigned pauses = 0;
+            for (int i = 0; i < 2; i++) (void)pauses_when_several_come(3); /* what was learned and earned is used up */
+            for (int i = 0; i < 20; i++) pauses += pauses_when_several_come(3);
+            CHECK_EQ(pauses == 0, limited); /* it does not earn any either */
+            tear_down();
+        }
+    }
+}
+
+/* Where a quarter of the slots is none, or one, or where all come at once. */
+TEST(under_a_quota_small_channels_and_those_where_no_time_passes_gather_nothing)
+{
+    BOTH_KINDS(kind)
+    {
+        for (size_t capacity = 1; capacity <= 16; capacity *= 2) {
+            cc_channel_options_t options = { capacity, sizeof(uint32_t), kind, CC_SNOOZE_ADAPTIVE };
+            fake_start_with_quota(1);
+            REQUIRE(cc_channel_create(&ch, &options) == 0);
+            sent = received = 0;
+            fake_forget();
+            come_after_ns = capacity == 16 ? 0 : COME_AFTER_NS;
+            if (capacity == 16 && kind == CC_CHANNEL_SPSC) come_after_ns = COME_AFTER_NS;
+            size_t n = capacity == 1 ? 1 : 2;
+            bool gathers = kind == CC_CHANNEL_SPSC ? capacity >= 8 : capacity == 8;
+            CHECK_EQ(learned_when(n, false, 1, CC_FOREVER) == 1, gathers);
+            come_after_ns = COME_AFTER_NS;
             tear_down();
         }
     }

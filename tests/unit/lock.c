@@ -351,6 +351,43 @@ TEST(who_has_slept_or_has_a_busy_neighbour_demands_nothing_before_it_sleeps)
     }
 }
 
+TEST(one_that_may_not_call_the_system_demands_nothing_before_it_would_sleep)
+{
+    set_up_held(2);
+    lock.word |= SHARED;
+    section_in_pauses = 125;                    /* 5 us */
+    sections_left = 2 * CC_LOCK_OWED_NS / 5000; /* longer than it spins at a time */
+    was_owed = false;
+    fake.on_pause = takes_it_back_and_wipes_out_the_demand;
+    cc_lock_acquire_spin(&lock);
+    CHECK(!was_owed);
+    CHECK_EQ(calls() + fake.clock_reads, 0);
+}
+
+/* It sleeps, is woken in vain, and others are on its CPU by then; then it sleeps again. */
+static unsigned yields_before_sleep[3];
+static void is_woken_in_vain_beside_others(void)
+{
+    yields_before_sleep[fake.waits] = fake.yields;
+    release();
+    if (fake.waits == 1) lock.word += HELD;
+    has_shared_cpu(true);
+}
+
+TEST(who_demanded_in_vain_yields_again_after_its_sleep)
+{
+    set_up_held(2);
+    lock.word |= SHARED | SURE;
+    has_shared_cpu(false);
+    was_owed = false;
+    fake.on_pause = takes_it_back_once;
+    fake.asleep = is_woken_in_vain_beside_others;
+    cc_lock_acquire(&lock);
+    CHECK(was_owed);
+    CHECK_EQ(fake.waits, 2);
+    CHECK(yields_before_sleep[2] > yields_before_sleep[1]);
+}
+
 TEST(sections_that_end_while_one_spins_are_spun_for_in_full_again)
 {
     set_up(2);
@@ -1178,7 +1215,8 @@ static unsigned yields_away(uint64_t ns, bool shares_cpu, uint64_t deadline)
     seen_at_[cc_os_cpu_()] = at;
     shared_at_[cc_os_cpu_()] = at - (shares_cpu ? 0 : CC_SNOOZE_SHARED_FOR);
     fake.yield_ns = 1000;
-    waiter_t w = { .lock = &lock, .deadline = deadline, .may_yield = may_yield_(deadline) };
+    waiter_t w = { .lock = &lock, .deadline = deadline };
+    w.may_yield = may_yield_(&w);
     spin_t spin = { .short_section = 12, .lost = 2, .is_local = true, .rng = 1 };
     spin.look_ns = ns / 1024 + 1; /* 512 looks doubled twice, of which it draws the upper half: `ns` to twice as long */
     uint64_t before = fake.now_ns;

@@ -419,9 +419,10 @@ static void note_local_(const waiter_t *w, bool is_local, uint64_t look_ns, uint
 /* Whether sections outlast what is worth spinning for. A spin of full length that saw no section end adds 1, one that
  * saw an end takes 1 away. From LASTING on a wait spins for a fourth of the time, and one of TRIED in full, to find out
  * whether sections are shorter again. With 2 threads and 100 us held that takes 0.86 of the CPU time at the same rate
- * (lock.map). And beside busy programs a wait with a deadline of 200 us, which spun for a tenth of that in vain each
- * time, would be up to 2.7 times as late as a condition variable's, because a scheduler lets a thread wait that has
- * used more than its share (`concede bench park.timeout --neighbours 1`).
+ * (lock.map). One with a deadline does not spin then. If it spun in full, a tenth of 200 us, beside busy programs it
+ * would be up to 2.7 times as late as a condition variable's wait, because a scheduler lets a thread wait that has used
+ * more than its share; with a fourth of that it is 1.2 times as late, and 1.0 without (`concede bench park.timeout
+ * --neighbours 1`).
  *
  * Where threads of ours share the CPU nobody learns this. There a wait lets others run while it spins, and one that
  * slept in place of that would have to wait for its CPU when it is woken: with 4 and 16 threads, 100 us held and 100 us
@@ -931,12 +932,13 @@ bool cc_lock_try_acquire_slow_(cc_lock_t *lock)
     return is_free_(seen) && take_(&w, seen);
 }
 
-/* How long to spin: most sections are over before a sleep would have begun. Where they outlast that, for a part. */
+/* How long to spin: most sections are over before a sleep would have begun. Where they outlast that, for a part, or not
+ * at all. */
 static void plan_spin_(waiter_t *w, uint64_t left)
 {
     uint64_t ns = cc_costs_may_spin_() ? cc_snooze_allowed_ns_(CC_LOCK_SPIN_NS) : 0;
     bool in_part = is_lasting_(w) && cc_backoff_seed_() % LASTING_TRIED != 0;
-    if (in_part) ns /= LASTING_PART;
+    if (in_part) ns = w->deadline == CC_FOREVER ? ns / LASTING_PART : 0;
     w->spins_fully = !in_part && ns <= left;
     w->spin_ns = ns < left ? ns : left;
 }

@@ -14,10 +14,10 @@
  * time it loses; a long one is a timed sleep, or yields where threads of the program share the CPU, and there is none
  * where a thread waits for a condition under the lock. Without a deadline it lets others run in between, and where
  * threads share CPUs also before a wait, when it has looked for 0.1 ms in many short ones, unless other programs keep
- * the CPUs busy; and when looking has cost as much as sleeping would, or a fourth of it where sections have outlasted
- * that before, it sleeps. If it saw sections end meanwhile it first demands the next one and looks for as long again,
- * on up to 8 CPUs, without a deadline, and where nobody needs its CPU. Releasing makes no system call unless somebody
- * sleeps. On one usable CPU nobody spins.
+ * the CPUs busy; and when looking has cost as much as sleeping would, it sleeps: after a fourth of that where sections
+ * have outlasted it before, or at once with a deadline. If it saw sections end meanwhile it first demands the next one
+ * and looks for as long again, on up to 8 CPUs, without a deadline, and where nobody needs its CPU. Releasing makes no
+ * system call unless somebody sleeps. On one usable CPU nobody spins.
  *
  * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with
  * more threads than CPUs. But nobody starves: if a thread still waits half a millisecond after it first slept or backed

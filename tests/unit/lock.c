@@ -222,6 +222,15 @@ TEST(sections_that_outlast_spinning_are_spun_for_in_part_and_now_and_then_in_ful
         if (in_part) CHECK_EQ(memo_of_(&lock)->lasting, before);
     }
     CHECK(full > 1000 / LASTING_TRIED / 3 && full < 1000 / LASTING_TRIED * 3);
+    full = 0;
+    for (int i = 0; i < 1000; i++) { /* with a deadline in full or not at all */
+        lock.word = HELD;
+        fake.pauses = 0;
+        CHECK(cc_lock_acquire_until(&lock, fake.now_ns + 100 * MS));
+        full += fake.pauses > 0;
+        if (fake.pauses > 0) CHECK(UINT64_C(40) * fake.pauses >= CC_LOCK_SPIN_NS);
+    }
+    CHECK(full > 1000 / LASTING_TRIED / 3 && full < 1000 / LASTING_TRIED * 3);
 }
 
 /* Another takes the lock back each time that it releases it, after so many pauses of the waiter, unless it is handed

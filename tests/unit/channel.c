@@ -173,8 +173,8 @@ TEST(under_a_quota_a_receiver_does_not_spin_for_what_gathers_while_it_sleeps)
     }
 }
 
-/* Where a quarter of the slots is none, or one, or where all come at once. */
-TEST(under_a_quota_small_channels_and_those_where_no_time_passes_gather_nothing)
+/* Where a quarter of the slots is none, or one; and where others share what comes, and no time passes until it does. */
+TEST(under_a_quota_small_channels_gather_nothing_and_an_interval_of_0_is_none)
 {
     BOTH_KINDS(kind)
     {
@@ -184,11 +184,9 @@ TEST(under_a_quota_small_channels_and_those_where_no_time_passes_gather_nothing)
             REQUIRE(cc_channel_create(&ch, &options) == 0);
             sent = received = 0;
             fake_forget();
-            come_after_ns = capacity == 16 ? 0 : COME_AFTER_NS;
-            if (capacity == 16 && kind == CC_CHANNEL_SPSC) come_after_ns = COME_AFTER_NS;
-            size_t n = capacity == 1 ? 1 : 2;
-            bool gathers = kind == CC_CHANNEL_SPSC ? capacity >= 8 : capacity == 8;
-            CHECK_EQ(learned_when(n, false, 1, CC_FOREVER) == 1, gathers);
+            bool at_once = capacity == 16 && kind == CC_CHANNEL_MPMC;
+            come_after_ns = at_once ? 0 : COME_AFTER_NS;
+            CHECK_EQ(learned_when(capacity == 1 ? 1 : 2, false, 1, CC_FOREVER) == 1, capacity >= 8 && !at_once);
             come_after_ns = COME_AFTER_NS;
             tear_down();
         }

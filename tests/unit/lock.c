@@ -191,13 +191,18 @@ TEST(spinning_ends_in_sleep_within_its_budget)
     CHECK(fake.now_ns - start >= CC_LOCK_SPIN_NS / 4);
 }
 
+/* Whether threads of ours share the CPU, from now on. */
+static void has_shared_cpu(bool shares)
+{
+    seen_who_[cc_os_cpu_()] = own_number_();
+    shared_at_[cc_os_cpu_()] = (uint32_t)(fake.now_ns >> SEEN_SHIFT) - (shares ? 0 : CC_SNOOZE_SHARED_FOR);
+}
+
 /* So many waits for a lock that is released only when the waiter sleeps; returns how long the last one spun, in ns. */
 static uint64_t spins_for_lasting_sections(unsigned waits, bool shares_cpu)
 {
     for (; waits > 0; waits--) {
-        uint32_t at = (uint32_t)(fake.now_ns >> SEEN_SHIFT);
-        seen_who_[cc_os_cpu_()] = own_number_();
-        shared_at_[cc_os_cpu_()] = at - (shares_cpu ? 0 : CC_SNOOZE_SHARED_FOR);
+        has_shared_cpu(shares_cpu);
         lock.word = HELD;
         fake.pauses = 0;
         fake.asleep = release;
@@ -236,6 +241,7 @@ TEST(sections_that_outlast_spinning_are_spun_for_in_part_and_now_and_then_in_ful
 /* Another takes the lock back each time that it releases it, after so many pauses of the waiter, unless it is handed
  * over, and so often. Then it keeps it until the waiter sleeps. */
 static unsigned section_in_pauses, sections_left, yields_when_demanded;
+static bool was_owed, is_owed_asleep;
 static void takes_it_back(void)
 {
     if ((lock.word & OWED) && yields_when_demanded == UINT32_MAX) yields_when_demanded = fake.yields;
@@ -244,21 +250,24 @@ static void takes_it_back(void)
     if (--sections_left > 0 && !(lock.word & OWED)) lock.word += HELD;
 }
 
-static void has_shared_cpu(bool shares)
+/* Held by another, who releases it by read-modify-writes, and each thread has a CPU. `sections` of 5 us are to come. */
+static void set_up_taken_back(uint32_t cpus, unsigned sections)
 {
-    seen_who_[cc_os_cpu_()] = own_number_();
-    shared_at_[cc_os_cpu_()] = (uint32_t)(fake.now_ns >> SEEN_SHIFT) - (shares ? 0 : CC_SNOOZE_SHARED_FOR);
+    set_up_held(cpus);
+    lock.word |= SHARED | SURE;
+    has_shared_cpu(false);
+    section_in_pauses = 125;
+    sections_left = sections;
+    yields_when_demanded = UINT32_MAX;
+    was_owed = false;
 }
 
 /* A wait for a lock that another takes back, so many sections of 5 us, or of 1 ms; returns whether it slept. */
 static bool sleeps_for_sections(unsigned sections, unsigned us, uint32_t cpus, bool shares, uint64_t deadline)
 {
-    set_up_held(cpus);
-    lock.word |= SHARED;
+    set_up_taken_back(cpus, sections);
     has_shared_cpu(shares);
     section_in_pauses = us * 1000 / 40;
-    sections_left = sections;
-    yields_when_demanded = UINT32_MAX;
     fake.on_pause = takes_it_back;
     fake.asleep = release;
     CHECK(cc_lock_acquire_until(&lock, deadline));
@@ -277,7 +286,6 @@ TEST(who_saw_sections_end_while_it_spun_demands_the_next_one_before_it_sleeps)
     CHECK(sleeps_for_sections(20, 1000, 2, false, CC_FOREVER)); /* none has ended */
 }
 
-static bool was_owed, is_owed_asleep;
 static void takes_it_back_once(void)
 {
     was_owed = was_owed || (lock.word & OWED);
@@ -294,10 +302,7 @@ static void releases_it_asleep(void)
 
 TEST(who_demanded_before_it_sleeps_withdraws_if_the_section_goes_on)
 {
-    set_up_held(2);
-    lock.word |= SHARED;
-    has_shared_cpu(false);
-    was_owed = false;
+    set_up_taken_back(2, 0);
     fake.on_pause = takes_it_back_once;
     fake.asleep = releases_it_asleep;
     cc_lock_acquire(&lock);
@@ -318,12 +323,7 @@ static void takes_it_back_and_wipes_out_the_demand(void)
 
 TEST(who_demanded_before_it_sleeps_does_so_once)
 {
-    set_up_held(2);
-    lock.word |= SHARED;
-    has_shared_cpu(false);
-    section_in_pauses = 125; /* 5 us */
-    sections_left = 1000;
-    was_owed = false;
+    set_up_taken_back(2, 1000);
     fake.on_pause = takes_it_back_and_wipes_out_the_demand;
     fake.asleep = release;
     cc_lock_acquire(&lock);
@@ -342,16 +342,11 @@ static void is_woken_in_vain_once(void)
 TEST(who_has_slept_or_has_a_busy_neighbour_demands_nothing_before_it_sleeps)
 {
     for (int busy = 0; busy < 2; busy++) {
-        set_up_held(2);
-        lock.word |= SHARED | SURE;
-        has_shared_cpu(false);
+        set_up_taken_back(2, busy ? 1000 : 0);
         if (busy) {
             busy_for_ = BUSY_FIRST;
             busy_until_ = tick_(fake.now_ns) + BUSY_FIRST;
         }
-        section_in_pauses = 125; /* 5 us */
-        sections_left = busy ? 1000 : 0;
-        was_owed = false;
         fake.on_pause = takes_it_back_and_wipes_out_the_demand;
         fake.asleep = is_woken_in_vain_once;
         cc_lock_acquire(&lock);
@@ -362,11 +357,7 @@ TEST(who_has_slept_or_has_a_busy_neighbour_demands_nothing_before_it_sleeps)
 
 TEST(one_that_may_not_call_the_system_demands_nothing_before_it_would_sleep)
 {
-    set_up_held(2);
-    lock.word |= SHARED;
-    section_in_pauses = 125;                    /* 5 us */
-    sections_left = 2 * CC_LOCK_OWED_NS / 5000; /* longer than it spins at a time */
-    was_owed = false;
+    set_up_taken_back(2, 2 * CC_LOCK_OWED_NS / 5000); /* longer than it spins at a time */
     fake.on_pause = takes_it_back_and_wipes_out_the_demand;
     cc_lock_acquire_spin(&lock);
     CHECK(!was_owed);
@@ -385,10 +376,7 @@ static void is_woken_in_vain_beside_others(void)
 
 TEST(who_demanded_in_vain_yields_again_after_its_sleep)
 {
-    set_up_held(2);
-    lock.word |= SHARED | SURE;
-    has_shared_cpu(false);
-    was_owed = false;
+    set_up_taken_back(2, 0);
     fake.on_pause = takes_it_back_once;
     fake.asleep = is_woken_in_vain_beside_others;
     cc_lock_acquire(&lock);
@@ -1219,10 +1207,8 @@ TEST(whoever_stays_away_again_and_again_demands_a_turn)
  * often it yielded; a yield takes 1 us. */
 static unsigned yields_away(uint64_t ns, bool shares_cpu, uint64_t deadline)
 {
-    uint32_t at = (uint32_t)(fake.now_ns >> SEEN_SHIFT);
-    seen_who_[cc_os_cpu_()] = own_number_();
-    seen_at_[cc_os_cpu_()] = at;
-    shared_at_[cc_os_cpu_()] = at - (shares_cpu ? 0 : CC_SNOOZE_SHARED_FOR);
+    has_shared_cpu(shares_cpu);
+    seen_at_[cc_os_cpu_()] = (uint32_t)(fake.now_ns >> SEEN_SHIFT);
     fake.yield_ns = 1000;
     waiter_t w = { .lock = &lock, .deadline = deadline };
     w.may_yield = may_yield_(&w);

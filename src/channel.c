@@ -347,7 +347,8 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
         /* [channel.sleep], [shared.announce] the step announces this thread, and the next round reads the stamp */
         if (result != EAGAIN || !cc_event_await_step_(&await)) break;
     }
-    await.gathered = result == 0 && direction == CC_RECEIVING_ && has_gathered_(channel, &await, *done);
+    if (CC_UNLIKELY_(await.under_quota))
+        await.gathered = result == 0 && direction == CC_RECEIVING_ && has_gathered_(channel, &await, *done);
     cc_event_await_end_(&await);
     if (await.announced) cc_channel_relay_rest_(channel, direction);
     if (result == EAGAIN) result = shared && cc_shared_report_(channel, true) != 0 ? EOWNERDEAD : ETIMEDOUT;

@@ -393,6 +393,7 @@ TEST(sections_that_end_while_one_spins_are_spun_for_in_full_again)
     fake.asleep = NULL;
     fake.on_pause = release_soon;
     for (int i = 0; i <= LASTING_MAX - LASTING; i++) {
+        memo_of_(&lock)->glances = NO_GLANCES; /* nothing is learned in one, and chance may allow them */
         lock.word = HELD;
         release_at_pause = fake.pauses + 10;
         cc_lock_acquire(&lock);
@@ -778,11 +779,11 @@ static uint32_t learned_in_crowd(uint32_t cpus, uint32_t crowd, unsigned section
     return crowd;
 }
 
-/* By chance: a wait in 16 and a wait in 256 change the number. */
+/* By chance: a wait in 16 raises the number, a wait in 256 lowers it, so it is below CROWD once in a million. */
 TEST(waits_that_lose_one_short_section_after_the_other_make_a_crowd_and_others_forget_it)
 {
     CHECK_EQ(learned_in_crowd(CC_FEW_CPUS_ + 1, 0, UNLUCKY, 1000), 0);
-    CHECK(learned_in_crowd(CC_FEW_CPUS_ + 1, 0, UNLUCKY + 5, 1000) >= CROWD_MAX - 1);
+    CHECK(learned_in_crowd(CC_FEW_CPUS_ + 1, 0, UNLUCKY + 5, 1000) >= CROWD);
     CHECK_EQ(learned_in_crowd(CC_FEW_CPUS_ + 1, CROWD_MAX, 0, 20000), 0);
     CHECK_EQ(learned_in_crowd(CC_FEW_CPUS_, 0, UNLUCKY + 5, 1000), 0);
 }

@@ -320,6 +320,7 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
     struct cc_event_elsewhere elsewhere;
     if (shared) cc_shared_sleep_elsewhere_(channel, direction, &await, &elsewhere);
     bool gathers = ends_run_of_stream_(channel, direction);
+    bool takes = direction == CC_RECEIVING_ && cc_channel_is_spsc_(channel) && !shared;
     cc_index_ position = 0;
     int result;
     await.snooze_iters = channel->snooze_iters;
@@ -337,9 +338,14 @@ static int wait_(cc_channel_t *channel, cc_direction_t direction, void *messages
             result = cc_shared_report_(channel, await.slept && !cc_event_await_listens_(&await));
             if (result != 0) break;
         }
-        /* While this thread spins it only looks, which disturbs the other side least. */
+        /* While this thread spins it only looks, which disturbs the other side least. An SPSC receiver takes by the
+         * same look: `concede bench channel.pingpong` has 0.9 of the CPU time by that (AMD Zen 4 under KVM). */
+        bool only_looks = spins && cc_load_relaxed(&channel->closed) == CC_CHANNEL_OPEN_; /* relaxed: a try reads it */
         result = EAGAIN;
-        if (!spins || cc_channel_has_(channel, direction, 1) || cc_load_relaxed(&channel->closed) != CC_CHANNEL_OPEN_) {
+        if (only_looks && takes) {
+            *done = cc_spsc_recv_now_(channel, (unsigned char *)messages, n);
+            if (*done > 0) result = 0;
+        } else if (!only_looks || cc_channel_has_(channel, direction, 1)) {
             if (await.relayed) await.overtaken = overtaken_(channel, direction, &position);
             result = direction == CC_SENDING_ ? try_send_(channel, messages, n, done)
                                               : try_recv_(channel, messages, n, done);

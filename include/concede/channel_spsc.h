@@ -42,7 +42,7 @@ CC_TEMPLATE_ void cc_spsc_write_(cc_channel_t *channel, cc_index_ position, cons
 {
     unsigned char *slot = cc_channel_slot_(channel, position, layout);
     if (message) cc_atomic_copy_(slot, message, layout.message_size);
-    /* [spsc.stamp] pairs with the receiver's look in cc_spsc_has_message_() */
+    /* [spsc.stamp] pairs with the receiver's look in cc_spsc_is_stamped_() */
     cc_store_release(cc_slot_stamp_(slot, layout), (cc_index_)(position + 1));
 }
 
@@ -92,11 +92,16 @@ CC_TEMPLATE_ size_t cc_spsc_sent_(cc_channel_t *channel, size_t n)
 
 /* ---- The receiver ----------------------------------------------------------------------------------------------- */
 
+CC_TEMPLATE_ bool cc_spsc_is_stamped_(const unsigned char *slot, cc_index_ position, cc_slot_layout_t layout)
+{
+    /* [spsc.stamp] pairs with the sender's stamp */
+    return cc_load_acquire(cc_slot_stamp_(slot, layout)) == (cc_index_)(position + 1);
+}
+
 CC_TEMPLATE_ bool cc_spsc_has_message_(const cc_channel_t *channel, cc_slot_layout_t layout)
 {
     cc_index_ position = channel->spsc.next;
-    cc_index_ *stamp = cc_slot_stamp_(cc_channel_slot_(channel, position, layout), layout);
-    return cc_load_acquire(stamp) == (cc_index_)(position + 1); /* [spsc.stamp] pairs with the sender's stamp */
+    return cc_spsc_is_stamped_(cc_channel_slot_(channel, position, layout), position, layout);
 }
 
 /* While the receiver works on a line it prefetches the one that is 5 lines ahead: without that a third of the rate of
@@ -118,15 +123,22 @@ CC_TEMPLATE_ const void *cc_spsc_ahead_(const unsigned char *slot, size_t lines,
     return (const void *)((uintptr_t)cc_slot_stamp_(slot, layout) + lines * CC_LINE_BYTES_);
 }
 
+/* Copies the message of a position out, if it is there, or does nothing with it if `message` is NULL. */
+CC_TEMPLATE_ bool cc_spsc_read_(const cc_channel_t *channel, cc_index_ position, void *message, cc_slot_layout_t layout)
+{
+    const unsigned char *slot = cc_channel_slot_(channel, position, layout);
+    if (CC_UNLIKELY_(!cc_spsc_is_stamped_(slot, position, layout))) return false;
+    if (cc_spsc_begins_line_(position, layout)) __builtin_prefetch(cc_spsc_ahead_(slot, CC_SPSC_RECV_AHEAD_, layout));
+    if (message) cc_atomic_copy_(message, slot, layout.message_size);
+    return true;
+}
+
 /* Copies the next message out, if there is one, or only moves past it if `message` is NULL. cc_spsc_publish_() then
  * gives its slot back. */
 CC_TEMPLATE_ bool cc_spsc_take_(cc_channel_t *channel, void *message, cc_slot_layout_t layout)
 {
     cc_index_ position = channel->spsc.next;
-    const unsigned char *slot = cc_channel_slot_(channel, position, layout);
-    if (CC_UNLIKELY_(!cc_spsc_has_message_(channel, layout))) return false;
-    if (cc_spsc_begins_line_(position, layout)) __builtin_prefetch(cc_spsc_ahead_(slot, CC_SPSC_RECV_AHEAD_, layout));
-    if (message) cc_atomic_copy_(message, slot, layout.message_size);
+    if (CC_UNLIKELY_(!cc_spsc_read_(channel, position, message, layout))) return false;
     channel->spsc.next = (cc_index_)(position + 2);
     return true;
 }
@@ -142,9 +154,16 @@ CC_TEMPLATE_ void cc_spsc_publish_(cc_channel_t *channel)
 CC_TEMPLATE_ size_t cc_spsc_recv_many_(cc_channel_t *channel, unsigned char *messages, size_t n,
                                        cc_slot_layout_t layout)
 {
+    cc_index_ position = channel->spsc.next;
     size_t i = 0;
-    while (i < n && cc_spsc_take_(channel, messages + i * layout.message_size, layout)) i++;
-    if (i > 0) cc_spsc_publish_(channel);
+    while (i < n && cc_spsc_read_(channel, position, messages + i * layout.message_size, layout)) {
+        position = (cc_index_)(position + 2);
+        i++;
+    }
+    if (i > 0) {
+        channel->spsc.next = position;
+        cc_spsc_publish_(channel);
+    }
     return i;
 }
 

@@ -18,6 +18,8 @@
 /* Who waits for the time of the next message sleeps if that is longer than this, and else yields, or spins. */
 extern uint64_t bench_pace_sleeps_from_ns;
 extern bool bench_pace_yields;
+/* CPU time that this thread has spent so far in waiting until a message is due. */
+double bench_idle_ns(void);
 
 /* ---- placement.c ---- */
 

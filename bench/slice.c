@@ -23,7 +23,8 @@ static void *run_thread(void *argument)
     t->begin_ns = cc_now_ns();
     double cpu = host_thread_cpu_ns();
     t->loop(&t->bench);
-    t->cpu_ns = host_thread_cpu_ns() - cpu;
+    double used = host_thread_cpu_ns() - cpu - bench_idle_ns(); /* a new thread: it began at 0 */
+    t->cpu_ns = used < 0 ? 0 : used;
     pthread_mutex_lock(&t->slice->mutex);
     if (--t->slice->running == 0) pthread_cond_signal(&t->slice->ended);
     pthread_mutex_unlock(&t->slice->mutex);

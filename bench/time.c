@@ -73,24 +73,43 @@ uint32_t bench_turns(double ns)
 uint64_t bench_pace_sleeps_from_ns;
 bool bench_pace_yields;
 
+static _Thread_local double idle_ns;
+
+double bench_idle_ns(void)
+{
+    return idle_ns;
+}
+
+/* Spins until it is `due`. A step that took long is one in which the thread did not run. */
+static uint64_t spin_until(uint64_t due, uint64_t now)
+{
+    const uint64_t long_step = (uint64_t)(1000 * bench_time.ticks_per_ns);
+    uint64_t idle = 0;
+    while (now < due) {
+        uint64_t before = now;
+        cc_pause();
+        now = bench_ticks();
+        if (now - before < long_step) idle += now - before;
+    }
+    idle_ns += (double)idle / bench_time.ticks_per_ns;
+    return now;
+}
+
 /* Waits until it is `due`, and returns the time; *woke becomes that, too, if the thread gave its CPU away. */
 static uint64_t wait_until(uint64_t due, uint64_t *woke)
 {
     uint64_t now = bench_ticks();
     if (now >= due) return now;
     double wait_ns = (double)(due - now) / bench_time.ticks_per_ns;
-    if (wait_ns > (double)bench_pace_sleeps_from_ns) {
+    bool sleeps = wait_ns > (double)bench_pace_sleeps_from_ns;
+    if (!sleeps && !bench_pace_yields) return spin_until(due, now);
+    double cpu = host_thread_cpu_ns();
+    if (sleeps)
         host_sleep((uint64_t)wait_ns);
-        return *woke = bench_ticks();
-    }
-    while ((now = bench_ticks()) < due) {
-        if (bench_pace_yields)
-            sched_yield();
-        else
-            cc_pause();
-    }
-    if (bench_pace_yields) *woke = now;
-    return now;
+    else
+        while (bench_ticks() < due) sched_yield();
+    idle_ns += host_thread_cpu_ns() - cpu;
+    return *woke = bench_ticks();
 }
 
 static bool is_long_ago(uint64_t due, uint64_t now)

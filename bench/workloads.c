@@ -270,7 +270,7 @@ static const workload workloads[] = {
       .loop = BENCH_CHANNEL_OFFERED,
       .primary = BENCH_RATE,
       .metrics = BIT(BENCH_RATE) | BIT(BENCH_P50) | BIT(BENCH_P99) | BIT(BENCH_P999) | BIT(BENCH_JAIN) | BIT(BENCH_CPU),
-      .how = MAP | ONLY_IN_FULL | RANDOM_GAPS | RECEIVER_ONLY | SENDERS_SHARE,
+      .how = MAP | ONLY_IN_FULL | RANDOM_GAPS | SENDERS_SHARE,
       .with = BENCH_CAN_SLEEP,
       .by[BENCH_BY_SHAPE] = VALUES(BENCH_SHAPE(1, 1), BENCH_SHAPE(1, 4), BENCH_SHAPE(4, 1), BENCH_SHAPE(4, 4),
                                    BENCH_SHAPE(1, 16), BENCH_SHAPE(16, 16)),

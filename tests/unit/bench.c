@@ -315,6 +315,40 @@ TEST(a_sender_that_overslept_keeps_to_its_schedule)
     bench_pace_sleeps_from_ns = kept;
 }
 
+/* The share of the CPU time that is called idle, of a thread that only waits until something is due. */
+static double idle_share(uint64_t sleeps_from_ns, bool yields)
+{
+    uint64_t kept = bench_pace_sleeps_from_ns, woke = 0;
+    double share = 0;
+    bench_pace_sleeps_from_ns = sleeps_from_ns;
+    bench_pace_yields = yields;
+    for (int tries = 0; tries < 100 && !(share > 0.5 && share <= 1); tries++) { /* interrupts are no idle time */
+        double idle = bench_idle_ns(), cpu = host_thread_cpu_ns();
+        uint64_t due = bench_ticks() + given_up_after() / 2;
+        (void)bench_offer(&due, &woke);
+        share = (bench_idle_ns() - idle) / (host_thread_cpu_ns() - cpu);
+    }
+    bench_pace_sleeps_from_ns = kept;
+    bench_pace_yields = false;
+    return share;
+}
+
+TEST(what_a_sender_waits_for_the_next_message_is_no_cpu_time_of_the_last_one)
+{
+    struct {
+        uint64_t sleeps_from_ns;
+        bool yields;
+    } ways[] = { { UINT64_MAX, false }, { UINT64_MAX, true }, { 0, false } };
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        double share = idle_share(ways[i].sleeps_from_ns, ways[i].yields);
+        CHECK(share > 0.5 && share <= 1);
+    }
+    double idle = bench_idle_ns();
+    uint64_t due = bench_ticks(), woke = 0;
+    (void)bench_offer(&due, &woke); /* which was due at once */
+    CHECK(!(bench_idle_ns() > idle));
+}
+
 TEST(a_paced_sender_that_slept_begins_a_new_schedule)
 {
     uint64_t kept = bench_pace_sleeps_from_ns, due = 0, planned = 0, late_from = 0;

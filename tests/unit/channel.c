@@ -1178,6 +1178,55 @@ TEST(after_a_run_a_receiver_lets_messages_come_together_while_more_keeps_coming)
     }
 }
 
+/* The other side sends from this pause on, or while the wait sleeps. */
+static unsigned begins_at;
+static void other_begins_to_send(void)
+{
+    if (fake.pauses == begins_at) other_sends();
+    if (fake.pauses > begins_at) other_keeps_sending();
+}
+
+static void other_sends_two(void)
+{
+    other_sends();
+    other_sends();
+}
+
+TEST(after_a_longer_wait_the_first_message_of_a_burst_is_taken_at_once)
+{
+    const unsigned last = cc_backoff_pauses_(STREAM_WAIT_NS);
+    BOTH_KINDS(kind)
+    {
+        for (unsigned at = last; at <= last + 1; at++) {
+            set_up_counting(64, kind, CC_SNOOZE_ADAPTIVE);
+            while (sent < RUN) other_sends();
+            while (received < RUN) CHECK_EQ(recv_counting(CC_FOREVER), 0);
+            begins_at = at;
+            each_pause = 4;
+            in_all = 60;
+            fake_forget();
+            fake.on_pause = other_begins_to_send;
+            CHECK_EQ(recv_counting(CC_FOREVER), 0);
+            CHECK_EQ(fake.pauses > at, at == last);
+            CHECK_EQ(fake.waits, 0);
+            tear_down();
+        }
+        for (unsigned yields = 0; yields < 2; yields++) {
+            set_up_counting(64, kind, CC_SNOOZE_ADAPTIVE);
+            while (sent < RUN) other_sends();
+            while (received < RUN) CHECK_EQ(recv_counting(CC_FOREVER), 0);
+            ch->not_empty.snooze = 1 + yields; /* and no pauses: it yields, or sleeps at once */
+            fake_forget();
+            *(yields ? &fake.on_yield : &fake.asleep) = other_sends_two;
+            CHECK_EQ(recv_counting(CC_FOREVER), 0);
+            CHECK_EQ(fake.yields, yields);
+            CHECK_EQ(fake.waits, 1 - yields);
+            CHECK_EQ(fake.pauses, 0);
+            tear_down();
+        }
+    }
+}
+
 TEST(after_a_run_a_sender_lets_slots_become_free_together_while_more_keeps_coming)
 {
     BOTH_KINDS(kind)

@@ -80,16 +80,20 @@ double bench_idle_ns(void)
     return idle_ns;
 }
 
-/* Spins until it is `due`. A step that took long is one in which the thread did not run. */
-static uint64_t spin_until(uint64_t due, uint64_t now)
+/* Spins, or yields, until it is `due`, and returns the time. A step that took long is one in which the thread did not
+ * run: no more than the start of it counts. (To ask for the CPU time itself would take as long as a message does.) */
+static uint64_t idle_until(uint64_t due, uint64_t now)
 {
-    const uint64_t long_step = (uint64_t)(1000 * bench_time.ticks_per_ns);
+    const uint64_t longest = (uint64_t)(1000 * bench_time.ticks_per_ns);
     uint64_t idle = 0;
     while (now < due) {
         uint64_t before = now;
-        cc_pause();
+        if (bench_pace_yields)
+            sched_yield();
+        else
+            cc_pause();
         now = bench_ticks();
-        if (now - before < long_step) idle += now - before;
+        idle += now - before < longest ? now - before : longest;
     }
     idle_ns += (double)idle / bench_time.ticks_per_ns;
     return now;
@@ -101,15 +105,15 @@ static uint64_t wait_until(uint64_t due, uint64_t *woke)
     uint64_t now = bench_ticks();
     if (now >= due) return now;
     double wait_ns = (double)(due - now) / bench_time.ticks_per_ns;
-    bool sleeps = wait_ns > (double)bench_pace_sleeps_from_ns;
-    if (!sleeps && !bench_pace_yields) return spin_until(due, now);
-    double cpu = host_thread_cpu_ns();
-    if (sleeps)
+    if (wait_ns > (double)bench_pace_sleeps_from_ns) {
+        double cpu = host_thread_cpu_ns();
         host_sleep((uint64_t)wait_ns);
-    else
-        while (bench_ticks() < due) sched_yield();
-    idle_ns += host_thread_cpu_ns() - cpu;
-    return *woke = bench_ticks();
+        idle_ns += host_thread_cpu_ns() - cpu;
+        return *woke = bench_ticks();
+    }
+    now = idle_until(due, now);
+    if (bench_pace_yields) *woke = now;
+    return now;
 }
 
 static bool is_long_ago(uint64_t due, uint64_t now)

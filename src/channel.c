@@ -222,8 +222,8 @@ static int try_recv_(cc_channel_t *channel, void *messages, size_t n, size_t *do
  * a side that has to wait after a run of messages without a wait lets a batch come together, in stages: it goes on to
  * the next stage only while more keeps coming. A message that comes alone is held up for the first stage's time at
  * most, and with a fixed snooze_iters none is held up at all. A stage is over when slots of so many bytes are there,
- * because the transfer of cache lines is what takes the time; a batch is no more than a quarter of the slots. (A burst
- * is another thing: what one call sends or receives.)
+ * because the transfer of cache lines is what takes the time; a batch is no more than a quarter of the slots. After a
+ * longer wait there is no stream any more: goes_on_(). (A burst is another thing: what one call sends or receives.)
  *
  * The numbers are from 2 CPUs of AMD Zen 4 under KVM. `concede bench channel.stream channel.burst channel.many` loses
  * up to a third of its rate if nothing is gathered (messages of 64 bytes, MPMC), and as much if the times are half as
@@ -267,7 +267,8 @@ enum { STREAM_WAIT_NS = 300 };
 static bool goes_on_(const cc_event_await_t *await)
 {
     uint32_t spun = await->spun - await->pauses;
-    return !await->came_to_yields && !await->slept && spun <= cc_backoff_pauses_(STREAM_WAIT_NS);
+    bool has_rested = await->gave_way || await->came_to_yields || await->slept;
+    return !has_rested && spun <= cc_backoff_pauses_(STREAM_WAIT_NS);
 }
 
 /* Waits for the rest of a batch, of which at least one message, or one free slot, is there. */

@@ -29,7 +29,7 @@
  *   CC_SNOOZE_NONE       sleeps at once
  *
  * Neither snoozes while the CPUs are busy with other programs, and a call with a deadline does not yield. In a stream
- * of messages an adaptive side that had to wait for less than 0.3 us lets a batch come together as long as more keeps
+ * of messages an adaptive side that had to spin for at most 0.3 us lets a batch come together as long as more keeps
  * coming, for less than 2 us.
  *
  * With several receivers a sender wakes one at a time: whoever takes a message and leaves more behind wakes the next.

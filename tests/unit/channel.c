@@ -13,6 +13,7 @@ static const void *asked_for; /* the last line that was asked for ahead */
 #include "../../src/channel_spsc.c"
 #include "../../src/channel_mpmc.c"
 #include "../../src/door.c"
+#include "../../src/snooze.h"
 
 /* A refused allocation is a result here, not the end of the program. */
 const char *__asan_default_options(void);
@@ -1211,19 +1212,43 @@ TEST(after_a_longer_wait_the_first_message_of_a_burst_is_taken_at_once)
             CHECK_EQ(fake.waits, 0);
             tear_down();
         }
-        for (unsigned yields = 0; yields < 2; yields++) {
+        enum { SLEEPS, YIELDS, GIVES_WAY };
+        for (int how = SLEEPS; how <= GIVES_WAY; how++) {
             set_up_counting(64, kind, CC_SNOOZE_ADAPTIVE);
             while (sent < RUN) other_sends();
             while (received < RUN) CHECK_EQ(recv_counting(CC_FOREVER), 0);
-            ch->not_empty.snooze = 1 + yields; /* and no pauses: it yields, or sleeps at once */
+            if (how != GIVES_WAY) ch->not_empty.snooze = 1 + (how == YIELDS); /* and no pauses */
+            if (how == GIVES_WAY) cc_snooze_spun_(cc_backoff_pauses_(20000000), false);
             fake_forget();
-            *(yields ? &fake.on_yield : &fake.asleep) = other_sends_two;
+            *(how == SLEEPS ? &fake.asleep : &fake.on_yield) = other_sends_two;
             CHECK_EQ(recv_counting(CC_FOREVER), 0);
-            CHECK_EQ(fake.yields, yields);
-            CHECK_EQ(fake.waits, 1 - yields);
+            CHECK_EQ(fake.yields, how != SLEEPS);
+            CHECK_EQ(fake.waits, how == SLEEPS);
             CHECK_EQ(fake.pauses, 0);
             tear_down();
         }
+    }
+}
+
+static void other_sends_three_at_pause_2(void)
+{
+    for (int i = 0; i < 3 && fake.pauses == 2; i++) other_sends();
+}
+
+TEST(a_receive_of_several_that_spins_takes_all_that_came)
+{
+    BOTH_KINDS(kind)
+    {
+        uint32_t messages[4] = { 0 };
+        size_t got = 0;
+        set_up_counting(64, kind, CC_SNOOZE_ADAPTIVE);
+        fake.on_pause = other_sends_three_at_pause_2;
+        CHECK_EQ(cc_channel_recv_some(ch, messages, 4, &got), 0);
+        CHECK_EQ(fake.pauses, 2);
+        CHECK_EQ(got, 3);
+        for (uint32_t i = 0; i < 3; i++) CHECK_EQ(messages[i], i + 1);
+        CHECK_EQ(cc_channel_len(ch), 0);
+        tear_down();
     }
 }
 

@@ -84,7 +84,7 @@ double bench_idle_ns(void)
  * run: no more than the start of it counts. (To ask for the CPU time itself would take as long as a message does.) */
 static uint64_t idle_until(uint64_t due, uint64_t now)
 {
-    const uint64_t longest = (uint64_t)(1000 * bench_time.ticks_per_ns);
+    const uint64_t longest = (uint64_t)((1000 + 10 * bench_time.overhead_ns) * bench_time.ticks_per_ns);
     uint64_t idle = 0;
     while (now < due) {
         uint64_t before = now;

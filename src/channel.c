@@ -260,8 +260,8 @@ static bool ends_run_of_stream_(cc_channel_t *channel, cc_direction_t direction)
 
 /* For a wait of a stream that has something: whether the stream goes on. Then it was short, because the other side was
  * only just behind. One that lasted for longer ends with the first message of a burst, whose others are to be taken as
- * they come. `concede bench channel.map --interval 300ns --burst 16` has half of the lateness by it between 1:1 and
- * 1:16 (p50), at the same CPU time; with 150 ns and 500 ns it is nearly the same, and streams and channel.many carry as
+ * they come. `concede bench channel.map --between 1:1,1:4,1:16 --interval 300ns --burst 16 --work 0` has 0.45, 0.8 and
+ * 0.5 of the lateness by it (p50), at the same CPU time; with 500 ns 1:16 has 0.65. Streams and channel.many carry as
  * much (2 CPUs of AMD Zen 4 under KVM, and the machines of `concede simulate`). */
 enum { STREAM_WAIT_NS = 300 };
 static bool goes_on_(const cc_event_await_t *await)

@@ -493,8 +493,9 @@ static bool lost_cpu_(cc_event_await_t *await, uint64_t now)
  * unless the yield ran somebody and was short. Then our threads take turns on this CPU, and one yield more costs little
  * but the switch, while a sleep makes all threads pass a fence, and a notifier pay for the wake-up. So it has all its
  * yields again, and stays as long as the others get something. `concede bench channel.map --between 4:4 --interval
- * 300ns` on 2 CPUs of AMD EPYC under KVM has a p99 of 6 to 9 us by it, at 340 ns of CPU for each message, and of 70 us
- * at 375 ns if such a thread sleeps at once. If it lost its CPU to another program, that hurt nobody. */
+ * 300ns` on 2 CPUs of AMD EPYC under KVM has a p99 of 6 to 9 us by it, at 340 ns of the receivers' CPU time for each
+ * message, and of 70 us at 375 ns if such a thread sleeps at once. If it lost its CPU to another program, that hurt
+ * nobody. */
 static void judge_yield_(cc_event_await_t *await)
 {
     if (await->overtaken > 0) {
@@ -609,8 +610,9 @@ static bool yields_on_(cc_event_await_t *await)
  * message could be such a one: a receiver then spends its time in wake-ups, and the sender loses its CPU to each of
  * those that wake up on it. While it yields nobody need wake it. It has taken up its claim, and looked since, so nobody
  * relies on it; and it announces itself anew before it sleeps. `concede bench channel.map --between 1:4 --interval
- * 300ns --burst 16` on 2 CPUs of AMD EPYC under KVM has a p50 of 1.1 us by it, else 1.5 us, and takes 1.1 times as much
- * CPU time. With a deadline it does not yield, as ever, and with a fixed number of snoozes it has had them. */
+ * 300ns --burst 16` on 2 CPUs of AMD EPYC under KVM has a p50 of 1.1 us by it, else 1.5 us, and its receivers take 1.1
+ * times as much CPU time. (That was while a batch was let come together after any wait; see channel.c.) With a deadline
+ * it does not yield, as ever, and with a fixed number of snoozes it has had them. */
 static bool yields_after_wake_(cc_event_await_t *await)
 {
     if (!await->woken || await->overtaken == 0 || await->snooze_iters != 0) return false;
@@ -712,7 +714,8 @@ uint32_t cc_event_worth_a_sleep_(const cc_event_await_t *await)
 /* What the last yield of a wait says. If it ran somebody the other side needs this CPU, unless all of that runs
  * elsewhere: then it was one that waits, too, or works, and spinning keeps no notifier off. `concede bench channel.map
  * --between 1:4 --interval 3us` on 2 CPUs of AMD EPYC under KVM has a p50 of 240 ns by it, and of 800 ns if that makes
- * waits spin less. Where notifiers run on several CPUs it must: 4:1 would take half as much CPU time again. */
+ * waits spin less. Where notifiers run on several CPUs it must: 4:1 would take half as much again of the receiver's
+ * CPU time. */
 static cc_ending_t ending_of_yield_(const cc_event_await_t *await)
 {
     bool ran_another = await->relayed && await->ending == CC_RAN_SOMEBODY_ && are_notifiers_elsewhere_(await->event);

@@ -1129,11 +1129,16 @@ static void other_keeps_receiving(void)
     for (unsigned i = 0; i < each_pause && received < in_all; i++) other_receives();
 }
 
-/* Pauses of a receiver that took `run` messages without a wait, until it has the next one. */
-static unsigned pauses_after(unsigned run, unsigned at_each_pause, unsigned come)
+static void receive_a_run(unsigned run)
 {
     while (sent < run) other_sends();
     while (received < run) CHECK_EQ(recv_counting(CC_FOREVER), 0);
+}
+
+/* Pauses of a receiver that took `run` messages without a wait, until it has the next one. */
+static unsigned pauses_after(unsigned run, unsigned at_each_pause, unsigned come)
+{
+    receive_a_run(run);
     each_pause = at_each_pause;
     in_all = run + come;
     fake_forget();
@@ -1200,8 +1205,7 @@ TEST(after_a_longer_wait_the_first_message_of_a_burst_is_taken_at_once)
     {
         for (unsigned at = last; at <= last + 1; at++) {
             set_up_counting(64, kind, CC_SNOOZE_ADAPTIVE);
-            while (sent < RUN) other_sends();
-            while (received < RUN) CHECK_EQ(recv_counting(CC_FOREVER), 0);
+            receive_a_run(RUN);
             begins_at = at;
             each_pause = 4;
             in_all = 60;
@@ -1215,8 +1219,7 @@ TEST(after_a_longer_wait_the_first_message_of_a_burst_is_taken_at_once)
         enum { SLEEPS, YIELDS, GIVES_WAY };
         for (int how = SLEEPS; how <= GIVES_WAY; how++) {
             set_up_counting(64, kind, CC_SNOOZE_ADAPTIVE);
-            while (sent < RUN) other_sends();
-            while (received < RUN) CHECK_EQ(recv_counting(CC_FOREVER), 0);
+            receive_a_run(RUN);
             if (how != GIVES_WAY) ch->not_empty.snooze = 1 + (how == YIELDS); /* and no pauses */
             if (how == GIVES_WAY) cc_snooze_spun_(cc_backoff_pauses_(20000000), false);
             fake_forget();

@@ -300,6 +300,20 @@ static bool withdraw_(waiter_t *w)
     return !may_take_(w, seen);
 }
 
+/* A yield may last for milliseconds, so not with a deadline. And waiters that yield to each other until one of them
+ * gets the lock use up CPU time that a quota gives to the holder: with a quota of one CPU, sections of 20 us and 1 us
+ * outside, 4 and 16 threads are 1.7 times as fast without yields (lock.map on 2 CPUs of AMD EPYC under KVM). */
+static bool may_yield_(const waiter_t *w)
+{
+    return w->deadline == CC_FOREVER && !w->never_calls && !cc_costs_has_quota_();
+}
+
+/* Whether this wait yields while it spins, at the moment. */
+static bool lets_others_run_(const waiter_t *w, uint64_t now)
+{
+    return w->may_yield && cc_snooze_calm_() == CC_CALM_ && cc_snooze_is_yield_worth_it_(now);
+}
+
 /* ---- What waiters learn ----------------------------------------------------------------------------------------- */
 
 /* What waiters know of a lock besides its word stands in a table, because a word with this in it could not be released
@@ -424,9 +438,9 @@ static void note_local_(const waiter_t *w, bool is_local, uint64_t look_ns, uint
  * more than its share; with a fourth of that it is 1.2 times as late, and 1.0 without (`concede bench park.timeout
  * --neighbours 1`).
  *
- * Where threads of ours share the CPU nobody learns this. There a wait lets others run while it spins, and one that
- * slept in place of that would have to wait for its CPU when it is woken: with 4 and 16 threads, 100 us held and 100 us
- * outside lock.map would fall to 0.86 and 0.66 of its rate. */
+ * Nobody learns this or goes by it who lets threads of ours run on its CPU while it spins. If that one slept in place
+ * of it, it would have to wait for its CPU when it is woken: with 4 and 16 threads, 100 us held and 100 us outside
+ * lock.map would fall to 0.86 and 0.66 of its rate. */
 enum { LASTING = 8 /* from here on */, LASTING_MAX = 16, LASTING_TRIED = 16, LASTING_PART = 4 };
 
 static bool is_lasting_(const waiter_t *w)
@@ -441,7 +455,7 @@ static void judge_lasting_(const waiter_t *w, bool has_ended)
     uint32_t *lasting = &memo_of_(w->lock)->lasting, seen = cc_load_relaxed(lasting); /* relaxed, all: a guess */
     if (has_ended) {
         if (seen > 0) cc_store_relaxed(lasting, seen - 1);
-    } else if (w->spins_fully && seen < LASTING_MAX && !cc_snooze_is_yield_worth_it_(cc_os_now_())) {
+    } else if (w->spins_fully && seen < LASTING_MAX && !lets_others_run_(w, cc_os_now_())) {
         cc_store_relaxed(lasting, seen + 1);
     }
 }
@@ -584,14 +598,6 @@ typedef struct spin {
     uint32_t rng;
 } spin_t;
 
-/* A yield may last for milliseconds, so not with a deadline. And waiters that yield to each other until one of them
- * gets the lock use up CPU time that a quota gives to the holder: with a quota of one CPU, sections of 20 us and 1 us
- * outside, 4 and 16 threads are 1.7 times as fast without yields (lock.map on 2 CPUs of AMD EPYC under KVM). */
-static bool may_yield_(const waiter_t *w)
-{
-    return w->deadline == CC_FOREVER && !w->never_calls && !cc_costs_has_quota_();
-}
-
 /* Lets another thread run, which may be the holder, where yields pay at the moment; returns how long others ran. Where
  * no thread of ours was on this CPU lately a yield could only run another program, for a time slice, and this thread
  * would owe it that: with 2 threads beside a busy process each, 50 us held and 10 us outside, the lock would be taken
@@ -600,7 +606,7 @@ static bool may_yield_(const waiter_t *w)
 static uint64_t yield_(waiter_t *w)
 {
     uint64_t before = cc_os_now_();
-    if (cc_snooze_calm_() != CC_CALM_ || !cc_snooze_is_yield_worth_it_(before) || !withdraw_(w)) return 0;
+    if (!lets_others_run_(w, before) || !withdraw_(w)) return 0;
     uint64_t now = before;
     cc_ending_t ending = cc_snooze_yield_(&now);
     if (ending == CC_SLEPT_LONG_) cc_snooze_note_loss_(now);
@@ -942,7 +948,7 @@ bool cc_lock_try_acquire_slow_(cc_lock_t *lock)
 static void plan_spin_(waiter_t *w, uint64_t left)
 {
     uint64_t ns = cc_costs_may_spin_() ? cc_snooze_allowed_ns_(CC_LOCK_SPIN_NS) : 0;
-    bool in_part = is_lasting_(w) && cc_backoff_seed_() % LASTING_TRIED != 0;
+    bool in_part = is_lasting_(w) && !lets_others_run_(w, cc_os_now_()) && cc_backoff_seed_() % LASTING_TRIED != 0;
     if (in_part) ns = w->deadline == CC_FOREVER ? ns / LASTING_PART : 0;
     w->spins_fully = !in_part && ns <= left;
     w->spin_ns = ns < left ? ns : left;
@@ -970,8 +976,8 @@ static bool end_(const cc_lock_t *lock, uint64_t began, unsigned ending, uint64_
  * debugger shows. */
 static CC_NOINLINE_ bool wait_for_it_(waiter_t *w, uint64_t left)
 {
-    plan_spin_(w, left);
     w->may_yield = may_yield_(w);
+    plan_spin_(w, left);
     ask_for_glances_(w);
     if (w->may_yield) (void)cc_snooze_gives_way_(CC_PATIENCE_OF_LOCKS_);
     give_way_(w);

@@ -173,11 +173,20 @@ bool cc_os_sequence_barrier_(void)
     return membarrier_(MEMBARRIER_PRIVATE_EXPEDITED_RSEQ);
 }
 
+/* -1 where the system does not tell. */
+static int this_cpu_(void)
+{
+    int saved = errno;
+    int cpu = linux_cpu_();
+    if (cpu < 0) errno = saved;
+    return cpu;
+}
+
 #include "os_linux_cpus.h"
 #include "os_linux_segments.h"
 
 #define CC_OS_CPUS_()                affinity_cpus_()
-#define CC_OS_CPU_()                 linux_cpu_()
+#define CC_OS_CPU_()                 this_cpu_()
 #define CC_OS_QUOTA_()               cgroup_cpus_("/proc/self/cgroup", "/sys/fs/cgroup")
 #define CC_OS_MEMBARRIER_REGISTER_() membarrier_(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED)
 #define CC_OS_MEMBARRIER_()          membarrier_(MEMBARRIER_PRIVATE_EXPEDITED)

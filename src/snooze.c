@@ -169,11 +169,12 @@ static uint32_t seen_at_[SEEN_CPUS];
 #endif
 static uint32_t seen_who_[SEEN_CPUS], shared_at_[SEEN_CPUS];
 
-/* A number that no other thread has while this one lives. */
+/* A number that no other thread has while this one lives. It is made of where the C library has errno, because that is
+ * there from the beginning. Where this library was loaded by dlopen() a variable of ours could be allocated when it is
+ * first used, and that may be in a release, which does not allocate. */
 static uint32_t own_number_(void)
 {
-    static _Thread_local char here;
-    return (uint32_t)((uintptr_t)&here >> 3) | 1;
+    return (uint32_t)((uintptr_t)&errno >> 3) | 1;
 }
 
 static bool is_lately_(uint32_t then, uint32_t at)

@@ -12,12 +12,12 @@
  * after every pause, because that costs the holder nothing. When others take the lock faster than it can look, each
  * look holds them up: so it backs off at random intervals that are the longer the longer a look takes, and double each
  * time it loses; a long one is a timed sleep, or yields where threads of the program share the CPU, and there is none
- * where a thread waits for a condition under the lock. Where threads share its CPU it lets others run in between, if it
- * has no deadline, and also before a wait, when it has looked for 0.1 ms in many short ones, unless other programs keep
- * the CPUs busy; and when looking has cost as much as sleeping would, it sleeps: after a fourth of that where sections
- * have outlasted it before, or at once with a deadline. If it saw sections end meanwhile it first demands the next one
- * and looks for as long again, on up to 8 CPUs, without a deadline, and where nobody needs its CPU. Releasing makes no
- * system call unless somebody sleeps. On one usable CPU nobody spins.
+ * where a thread waits for a condition under the lock. One without a deadline lets others run, unless other programs
+ * keep the CPUs busy: in between where threads of the program share its CPU, and before a wait when it has looked for
+ * 0.1 ms in many short ones. When looking has cost as much as sleeping would, it sleeps; where it lets nobody run and
+ * sections have outlasted it before, after a fourth of that, or at once with a deadline. If it saw sections end
+ * meanwhile it first demands the next one and looks for as long again, on up to 8 CPUs, without a deadline, and where
+ * nobody needs its CPU. Releasing makes no system call unless somebody sleeps. On one usable CPU nobody spins.
  *
  * It is not first come first served: a running thread may overtake a sleeping one, which is what keeps it fast with
  * more threads than CPUs. But nobody starves: if a thread still waits half a millisecond after it first slept or backed

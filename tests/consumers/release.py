@@ -127,6 +127,52 @@ def a_plugin_that_was_unloaded_leaves_nothing_behind(form):
 
 
 @case
+def a_plugin_releases_without_allocating():
+    """Also in a thread that has never waited, and wakes one that sleeps: what it needs of its own is there before."""
+    if platform.libc_ver()[0] != "glibc":
+        skip("counts what glibc allocates")
+    (work / "wakes.c").write_text("""#include <concede/concede.h>
+        #include <pthread.h>
+        extern __thread int counts;
+        static cc_lock_t lock;
+        static void *wait_and_release(void *unused) {
+            cc_lock_acquire(&lock);
+            cc_lock_release(&lock);
+            return unused;
+        }
+        void wake(void) {
+            pthread_t thread;
+            cc_lock_acquire(&lock);
+            pthread_create(&thread, NULL, wait_and_release, NULL);
+            while (!(cc_load_relaxed(&lock.word) & CC_LOCK_PARKED_)) cc_pause();
+            counts = 1;
+            cc_lock_release(&lock);
+            counts = 0;
+            pthread_join(thread, NULL);
+        }""")
+    (work / "counts.c").write_text("""#include <dlfcn.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        __thread int counts;
+        static int allocations;
+        extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_memalign(size_t, size_t);
+        void *malloc(size_t n) { allocations += counts; return __libc_malloc(n); }
+        void *calloc(size_t m, size_t n) { allocations += counts; return __libc_calloc(m, n); }
+        void *aligned_alloc(size_t a, size_t n) { allocations += counts; return __libc_memalign(a, n); }
+        int main(int argc, char **argv) {
+            void *plugin = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
+            if (plugin == NULL) return 1;
+            ((void (*)(void))dlsym(plugin, "wake"))();
+            printf("%d allocations\\n", allocations);
+            return 0;
+        }""")
+    run("cc", "-O2", "-fPIC", "-shared", "-pthread", "-I", SOURCE / "include", work / "wakes.c",
+        BINARY / "libconcede.a", "-o", work / "wakes.so")
+    run("cc", "-O2", "-rdynamic", "-pthread", work / "counts.c", "-o", work / "counts", "-ldl")
+    expect(run(work / "counts", work / "wakes.so"), "0 allocations")
+
+
+@case
 def a_debugger_that_goes_step_by_step_gets_to_the_end():
     needs_stores()
     program = build("step", "gcc", "-g")

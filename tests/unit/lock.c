@@ -19,6 +19,13 @@ static void has_shared_cpu(bool shares)
     shared_at_[cc_os_cpu_()] = (uint32_t)(fake.now_ns >> SEEN_SHIFT) - (shares ? 0 : CC_SNOOZE_SHARED_FOR);
 }
 
+/* Other programs keep the CPUs busy, from now on. */
+static void make_busy(void)
+{
+    busy_for_ = BUSY_MAX;
+    busy_until_ = tick_(fake.now_ns) + BUSY_MAX;
+}
+
 /* Nobody glances, and threads share the CPU, but where a test says otherwise: most are of what comes after a glance,
  * and of what is done where others may run. */
 static void set_up(uint32_t cpus)
@@ -347,10 +354,7 @@ TEST(who_has_slept_or_has_a_busy_neighbour_demands_nothing_before_it_sleeps)
 {
     for (int busy = 0; busy < 2; busy++) {
         set_up_taken_back(2, busy ? 1000 : 0);
-        if (busy) {
-            busy_for_ = BUSY_FIRST;
-            busy_until_ = tick_(fake.now_ns) + BUSY_FIRST;
-        }
+        if (busy) make_busy();
         fake.on_pause = takes_it_back_and_wipes_out_the_demand;
         fake.asleep = is_woken_in_vain_once;
         cc_lock_acquire(&lock);
@@ -428,11 +432,31 @@ TEST(a_deadline_that_ends_a_spin_says_nothing_of_sections)
     CHECK_EQ(memo_of_(&lock)->lasting, 0);
 }
 
-TEST(where_threads_share_the_cpu_sections_are_spun_for_in_full)
+TEST(who_lets_others_run_on_its_cpu_spins_for_lasting_sections_in_full)
 {
     set_up(2);
     CHECK(spins_for_lasting_sections(10 * LASTING, true) >= CC_LOCK_SPIN_NS);
     CHECK_EQ(memo_of_(&lock)->lasting, 0);
+    memo_of_(&lock)->lasting = LASTING_MAX; /* as those learned who do not */
+    for (int i = 0; i < 100; i++) CHECK(spins_for_lasting_sections(1, true) >= CC_LOCK_SPIN_NS);
+}
+
+/* Else one who never yields would spin in full each time while the holder waits for this very CPU. */
+TEST(who_shares_its_cpu_and_may_not_yield_learns_that_sections_last)
+{
+    set_up(2);
+    make_busy();
+    (void)spins_for_lasting_sections(LASTING, true);
+    CHECK(is_lasting_(&(waiter_t){ .lock = &lock }));
+    CHECK_EQ(fake.yields, 0);
+    set_up(2);
+    for (int i = 0; i < LASTING; i++) {
+        has_shared_cpu(true);
+        lock.word = HELD;
+        fake.asleep = release;
+        CHECK(cc_lock_acquire_until(&lock, fake.now_ns + 100 * MS));
+    }
+    CHECK(is_lasting_(&(waiter_t){ .lock = &lock }));
 }
 
 TEST(a_lock_given_up_soon_is_taken_without_sleeping)
@@ -477,15 +501,65 @@ TEST(a_long_wait_does_not_yield_where_no_other_thread_of_ours_was_on_its_cpu)
     CHECK_EQ(fake.yields, 0);
 }
 
-/* Else one who never waits for the lock, but wakes those who do, would not be known to share their CPU. */
-TEST(who_wakes_another_is_seen_on_its_cpu)
+static void is_woken_in_vain_first(void)
+{
+    release();
+    lock.word += HELD;
+    fake.asleep = release;
+}
+
+/* A demand that it withdrew for a yield which does not come would be lost for nothing. */
+TEST(who_does_not_yield_withdraws_nothing)
 {
     set_up(2);
+    lock.word = HELD | OWED;
+    waiter_t w = { .lock = &lock, .deadline = CC_FOREVER, .may_yield = true, .has_demanded = true };
+    has_shared_cpu(false);
+    CHECK_EQ(yield_(&w), 0);
+    CHECK(w.has_demanded && (lock.word & OWED));
+    has_shared_cpu(true);
+    fake.yield_ns = 100;
+    CHECK_EQ(yield_(&w), 0);
+    CHECK_EQ(fake.yields, 1);
+    CHECK(!w.has_demanded && !(lock.word & OWED));
+}
+
+TEST(who_was_woken_in_vain_does_not_yield_either_where_no_other_thread_of_ours_was_on_its_cpu)
+{
+    set_up_held(2);
+    has_shared_cpu(false);
+    fake.asleep = is_woken_in_vain_first;
+    cc_lock_acquire(&lock);
+    CHECK_EQ(fake.waits, 2);
+    CHECK_EQ(fake.yields, 0);
+}
+
+static uint32_t seen_who_before_wake, seen_at_before_wake;
+static void note_seen(void)
+{
+    seen_who_before_wake = seen_who_[cc_os_cpu_()];
+    seen_at_before_wake = seen_at_[cc_os_cpu_()];
+}
+
+/* Else one who never waits for the lock, but wakes those who do, would not be known to share their CPU. And it is seen
+ * before it wakes, because the woken one may run at once. */
+TEST(who_wakes_another_is_seen_on_its_cpu)
+{
+    static const uint32_t words[] = { PARKED, PARKED | SURE, PARKED | OWED };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        set_up(2);
+        seen_who_[cc_os_cpu_()] = seen_at_[cc_os_cpu_()] = 0;
+        fake.on_wake = note_seen;
+        lock.word = HELD | SHARED | words[i];
+        cc_lock_release(&lock);
+        CHECK_EQ(fake.wakes, 1);
+        CHECK_EQ(seen_who_before_wake, own_number_());
+        CHECK_EQ(seen_at_before_wake, (uint32_t)(fake.now_ns >> SEEN_SHIFT));
+    }
     seen_who_[cc_os_cpu_()] = 0;
-    lock.word = HELD | PARKED | SHARED | SURE;
+    lock.word = HELD | SHARED | OWED; /* it is handed over to one who spins */
     cc_lock_release(&lock);
-    CHECK_EQ(fake.wakes, 1);
-    CHECK_EQ(seen_who_[cc_os_cpu_()], own_number_());
+    CHECK_EQ(seen_who_[cc_os_cpu_()], 0);
 }
 
 static unsigned yields_of_one_wait(void)
@@ -656,7 +730,7 @@ TEST(who_gives_way_where_no_threads_share_cpus_need_not_count)
 TEST(a_yield_tells_whether_those_who_glance_give_way)
 {
     set_up_held(2);
-    waiter_t w = { .lock = &lock, .deadline = CC_FOREVER };
+    waiter_t w = { .lock = &lock, .deadline = CC_FOREVER, .may_yield = true };
     uint32_t *glances = &memo_of_(&lock)->glances;
     *glances = GLANCES;
     fake.yield_ns = 3400;
@@ -1302,8 +1376,7 @@ TEST(who_stays_away_by_yields_stops_when_the_cpus_are_busy)
 {
     set_up_held(2);
     fake.on_yield = takes_it_20_times;
-    busy_for_ = BUSY_FIRST;
-    busy_until_ = tick_(fake.now_ns) + BUSY_FIRST;
+    make_busy();
     CHECK_EQ(yields_away(100000, true, CC_FOREVER), 0);
     CHECK_EQ(fake.waits, 1);
 }
@@ -1450,7 +1523,7 @@ TEST(whoever_demanded_while_it_spun_withdraws_but_not_what_another_insists_on_or
 TEST(nobody_yields_to_whom_the_lock_was_just_handed_over)
 {
     set_up(2);
-    waiter_t w = { .lock = &lock, .has_demanded = true, .may_inherit = true };
+    waiter_t w = { .lock = &lock, .has_demanded = true, .may_inherit = true, .may_yield = true };
     lock.word = OWED;
     CHECK_EQ(yield_(&w), 0);
     CHECK_EQ(fake.yields, 0);

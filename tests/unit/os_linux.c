@@ -98,6 +98,14 @@ static int fake_sched_yield(void)
     return kernel.error != 0 ? -1 : 0;
 }
 
+/* In place of the C library's, for the whole program. */
+static int on_cpu;
+int sched_getcpu(void)
+{
+    if (on_cpu < 0) errno = ENOSYS;
+    return on_cpu;
+}
+
 static bool is_secure; /* whether the kernel says that the program has more rights than who started it */
 
 static unsigned long fake_getauxval(unsigned long type)
@@ -121,6 +129,17 @@ static void answer(long result, int error)
     kernel.result = result;
     kernel.error = error;
     errno = 4711;
+}
+
+TEST(a_cpu_that_the_system_does_not_tell_leaves_errno_alone)
+{
+    errno = 4711;
+    on_cpu = -1;
+    CHECK_EQ(cc_os_cpu_(), UINT32_MAX);
+    CHECK_EQ(errno, 4711);
+    on_cpu = 5;
+    CHECK_EQ(cc_os_cpu_(), 5);
+    on_cpu = 0;
 }
 
 TEST(every_errno_of_a_wait_becomes_one_of_the_contract)

@@ -600,9 +600,9 @@ typedef struct spin {
 
 /* Lets another thread run, which may be the holder, where yields pay at the moment; returns how long others ran. Where
  * no thread of ours was on this CPU lately a yield could only run another program, for a time slice, and this thread
- * would owe it that: with 2 threads beside a busy process each, 50 us held and 10 us outside, the lock would be taken
- * 0.96 times as often, and 1.06 times as many waits would last for milliseconds (`concede bench lock.map
- * --neighbours 1`). If the holder does need this CPU, and was not seen here, it has it when we sleep. */
+ * would owe it that: with 2 threads beside a busy process each, 50 us held and 10 us outside, p99 would be 1.07 to 1.15
+ * times as long (`concede bench lock.map --neighbours 1`). If the holder does need this CPU, and was not seen here, it
+ * has it when we sleep. */
 static uint64_t yield_(waiter_t *w)
 {
     uint64_t before = cc_os_now_();

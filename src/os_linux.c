@@ -173,7 +173,7 @@ bool cc_os_sequence_barrier_(void)
     return membarrier_(MEMBARRIER_PRIVATE_EXPEDITED_RSEQ);
 }
 
-/* -1 where the system does not tell. */
+/* -1 where the system does not tell; errno stays as it was. */
 static int this_cpu_(void)
 {
     int saved = errno;

@@ -487,7 +487,7 @@ TEST(a_long_wait_yields_to_a_holder_without_a_cpu_but_not_with_a_deadline)
     CHECK_EQ(fake.waits, 1);
 }
 
-/* If it slept at once it could not be late; and if it yielded, another program would have the CPU for a time slice. */
+/* Asleep it is woken soon; if it yielded, another program would have the CPU for a time slice. */
 TEST(a_long_wait_does_not_yield_where_no_other_thread_of_ours_was_on_its_cpu)
 {
     set_up_held(2);
